@@ -1,0 +1,225 @@
+import type { Clock, Timer } from '../clock.ts';
+import type { AskedLock } from '../core/commands.ts';
+import {
+  AcquireAbortedError,
+  AcquireTimeoutError,
+  EngineUnavailableError,
+  HeldError,
+  LockShapeError,
+  OutcomeUnknownError,
+  PawlError,
+  QueueFullError,
+  RequestFinishedError,
+  RequestMismatchError,
+  SessionEndedError,
+} from '../errors.ts';
+import type { AcquireAnswer, GrantedLock, LockService, SessionEvent } from '../node/service.ts';
+import type { Announcer } from './events.ts';
+import type { CheckedSettings } from './options.ts';
+import type { Applicant, ClientSession } from './session.ts';
+import { settle, within } from './settle.ts';
+
+/** So long an engine may take to say anything at all, in ms, before an acquire fails closed (L5). */
+const ANSWER_LIMIT_MS = 10_000;
+/** So long a failed acquire waits for its own clean-up, in ms, before that goes on in the background. */
+const CLEANUP_PATIENCE_MS = 1000;
+/** So often an acquire of unknown outcome is repeated before it is called unknown. */
+const REPETITIONS = 3;
+
+export interface ApplicationContext {
+  readonly service: LockService;
+  readonly clock: Clock;
+  readonly announcer: Announcer;
+}
+
+/**
+ * One acquire on its way: asks, waits for the grant, and gives up on time-out, abort or the end of its session. However it
+ * fails, it cleans up behind itself (S6).
+ */
+export class Application implements Applicant {
+  readonly requestId: string;
+  readonly #context: ApplicationContext;
+  readonly #session: ClientSession;
+  readonly #locks: readonly AskedLock[];
+  readonly #settings: CheckedSettings;
+  readonly #forget: boolean;
+  readonly #result = Promise.withResolvers<readonly GrantedLock[]>();
+  #queued = false;
+  #over = false;
+  /** The node has said that there is neither a waiter nor a grant. */
+  #leftNothing = false;
+
+  constructor(
+    context: ApplicationContext,
+    session: ClientSession,
+    request: { readonly id: string; readonly forget: boolean },
+    locks: readonly AskedLock[],
+    settings: CheckedSettings,
+  ) {
+    this.#context = context;
+    this.#session = session;
+    this.requestId = request.id;
+    this.#forget = request.forget;
+    this.#locks = locks;
+    this.#settings = settings;
+  }
+
+  /**
+   * @param limitMs what is left of the time to wait; `undefined` for no limit.
+   * @throws AcquireTimeoutError, AcquireAbortedError, HeldError, SessionEndedError, EngineUnavailableError,
+   *   OutcomeUnknownError and what the node refuses: QueueFullError, LockShapeError, RequestMismatchError, RequestFinishedError
+   */
+  async run(limitMs: number | undefined): Promise<readonly GrantedLock[]> {
+    const { signal, waitMs } = this.#settings;
+    const timers: Timer[] = [];
+    const onAbort = () => this.#fail(new AcquireAbortedError(this.#name, signal?.reason));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (waitMs !== 0 && limitMs !== undefined) {
+      timers.push(this.#context.clock.setTimer(limitMs, () => this.#timeOut(waitMs ?? limitMs)));
+    }
+    timers.push(this.#context.clock.setTimer(ANSWER_LIMIT_MS, () => this.#noAnswer()));
+    // Whoever waits wants the process to live that long, also without a limit.
+    const alive = keepProcess(this.#context.clock);
+    this.#session.addApplicant(this);
+    try {
+      void this.#ask();
+      const grants = await this.#result.promise;
+      await this.#session.untilFresh();
+      return grants;
+    } catch (error) {
+      this.#over = true;
+      await this.#cleanUp();
+      throw error;
+    } finally {
+      alive.cancel();
+      for (const timer of timers) timer.cancel();
+      signal?.removeEventListener('abort', onAbort);
+      this.#session.removeApplicant(this);
+    }
+  }
+
+  granted({ grants }: SessionEvent & { kind: 'granted' }): void {
+    this.#result.resolve(grants);
+  }
+
+  turnedAway(error: PawlError): void {
+    this.#fail(error);
+  }
+
+  /** How many wait ahead, or `null` where it does not wait (yet, or any more). */
+  position(name: string): Promise<number | null> {
+    return this.#context.service.position(this.#id, name);
+  }
+
+  /** Whether it came to stand in a queue. */
+  get queued(): boolean {
+    return this.#queued;
+  }
+
+  get names(): readonly string[] {
+    return this.#locks.map((lock) => lock.name);
+  }
+
+  get #name(): string {
+    return this.#locks[0]?.name ?? '';
+  }
+
+  get #id() {
+    return { session: this.#session.id, request: this.requestId };
+  }
+
+  async #ask(): Promise<void> {
+    const { owner, lockDelayMs, barging, waitMs } = this.#settings;
+    const options = { wait: waitMs !== 0, owner, lockDelayMs, barging };
+    let left = REPETITIONS;
+    try {
+      const answer = await settle(() => this.#context.service.acquire(this.#id, this.#locks, options), {
+        clock: this.#context.clock,
+        // Only an unknown outcome is asked for again; an engine that surely did nothing fails the acquire at once (L5).
+        goOn: (error) => error.outcome === 'indefinite' && !this.#over && left-- > 0,
+      });
+      this.#onAnswer(answer);
+    } catch (error) {
+      const unknown = error instanceof PawlError && error.outcome === 'indefinite';
+      this.#leftNothing = !unknown;
+      this.#fail(unknown ? new OutcomeUnknownError(`the acquire of lock "${this.#name}"`, { cause: error }) : error);
+    }
+  }
+
+  #onAnswer(answer: AcquireAnswer): void {
+    if (answer.kind === 'granted') this.#result.resolve(answer.grants);
+    else if (answer.kind === 'queued') this.#onQueued(answer.ahead);
+    else {
+      this.#leftNothing = true;
+      if (answer.kind === 'sessionEnded') this.#session.end('the engine ended it');
+      this.#fail(refusal(answer, this.requestId));
+    }
+  }
+
+  #onQueued(ahead: number): void {
+    this.#queued = true;
+    if (this.#settings.waitMs === 0) this.#fail(new HeldError(this.#name));
+    const { requestId } = this;
+    for (const name of this.names) this.#context.announcer.emit('queued', { name, requestId, ahead });
+  }
+
+  #fail(error: unknown): void {
+    this.#result.reject(error);
+  }
+
+  #timeOut(waitedMs: number): void {
+    if (this.#queued) this.#fail(new AcquireTimeoutError(this.#name, waitedMs));
+    else this.#noAnswer(waitedMs);
+  }
+
+  /** Silence is no "held". */
+  #noAnswer(waitedMs = ANSWER_LIMIT_MS): void {
+    if (this.#queued) return;
+    this.#fail(
+      new EngineUnavailableError(
+        `The engine has not answered the acquire of lock "${this.#name}" within ${waitedMs} ms. It is being cancelled.`,
+        'indefinite',
+      ),
+    );
+  }
+
+  /** Leaves the queue, or gives the grant back; for as long as that takes, or until the session's end does it. */
+  async #cleanUp(): Promise<void> {
+    if (this.#leftNothing || this.#session.ended !== undefined) return;
+    const { service, clock } = this.#context;
+    const cleanUp = settle(() => service.cancel(this.#id, this.names, this.#forget), {
+      clock,
+      goOn: () => this.#session.ended === undefined,
+    });
+    await within(clock, CLEANUP_PATIENCE_MS, cleanUp.then(ignore, ignore));
+  }
+}
+
+type Refusal = Exclude<AcquireAnswer, { kind: 'granted' | 'queued' }>;
+
+function refusal(answer: Refusal, requestId: string): PawlError {
+  switch (answer.kind) {
+    case 'held':
+      return new HeldError(answer.name);
+    case 'queueFull':
+      return new QueueFullError(answer.name, answer.limit);
+    case 'shape':
+      return new LockShapeError(answer.name, shapeName(answer.present), shapeName(answer.asked));
+    case 'mismatch':
+      return new RequestMismatchError(requestId);
+    case 'finished':
+      return new RequestFinishedError(requestId, answer.how);
+    case 'sessionEnded':
+      return new SessionEndedError('the engine ended it');
+  }
+}
+
+function shapeName(permits: number | null): string {
+  return permits === null ? 'a lock' : `a semaphore of ${permits}`;
+}
+
+function keepProcess(clock: Clock): Timer {
+  return clock.setTimer(2 ** 40, () => {});
+}
+
+function ignore(): void {}

@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import type { AskedLock } from '../core/commands.ts';
+import {
+  AcquireAbortedError,
+  ClosedError,
+  EngineUnavailableError,
+  InvalidArgumentError,
+  LeaseLostError,
+  NotHeldError,
+  OutcomeUnknownError,
+  SessionEndedError,
+} from '../errors.ts';
+import type { GrantedLock, LockService } from '../node/service.ts';
+import { Application } from './application.ts';
+import { elapsedMs, now } from './deadline.ts';
+import type { Announcer } from './events.ts';
+import { readHandover, writeHandover } from './handover.ts';
+import { Hold } from './hold.ts';
+import type { Keeper } from './lease.ts';
+import { type CheckedSettings, checkSettings } from './options.ts';
+import type { ClientSession } from './session.ts';
+import { Sessions } from './sessions.ts';
+import { settle, within } from './settle.ts';
+
+/** So long a release waits for the engine, in ms, before it goes on in the background. */
+const RELEASE_PATIENCE_MS = 5000;
+/** So long an engine may take to open a session, in ms. */
+const SESSION_LIMIT_MS = 10_000;
+/** So often an acquire starts anew because its session turned out to have ended before it began. */
+const FRESH_STARTS = 3;
+
+export interface KeeperContext {
+  readonly service: LockService;
+  readonly clock: Clock;
+  readonly announcer: Announcer;
+}
+
+/** Makes, keeps and ends what a client holds. */
+export class LeaseKeeper implements Keeper {
+  readonly #context: KeeperContext;
+  readonly #sessions: Sessions;
+  readonly #applications = new Map<string, Application>();
+  #closed = false;
+
+  constructor(context: KeeperContext) {
+    this.#context = context;
+    this.#sessions = new Sessions(context);
+  }
+
+  wallMs(): number {
+    return this.#context.clock.wallMs();
+  }
+
+  async acquire(locks: readonly AskedLock[], settings: CheckedSettings): Promise<Hold> {
+    const { signal, waitMs, requestId } = settings;
+    const name = locks[0]?.name ?? '';
+    if (signal?.aborted === true) throw new AcquireAbortedError(name, signal.reason);
+    const request = { id: requestId ?? randomUUID(), forget: requestId === undefined };
+    const startedAt = now(this.#context.clock);
+    const leftMs = () =>
+      waitMs === undefined ? undefined : Math.max(0, waitMs - elapsedMs(this.#context.clock, startedAt));
+
+    for (let starts = 1; ; starts += 1) {
+      const session = await this.#session(settings, name, leftMs());
+      if (session.hasApplicant(request.id)) {
+        throw new InvalidArgumentError('requestId', 'an id that no acquire under way has', request.id);
+      }
+      const application = new Application(this.#context, session, request, locks, settings);
+      this.#applications.set(request.id, application);
+      try {
+        const grants = await application.run(leftMs());
+        if (session.ended !== undefined) throw session.ended;
+        return this.#hold(session, request, grants, elapsedMs(this.#context.clock, startedAt));
+      } catch (error) {
+        const stale = error instanceof SessionEndedError && !application.queued && starts < FRESH_STARTS;
+        if (!stale) throw error;
+      } finally {
+        this.#applications.delete(request.id);
+      }
+    }
+  }
+
+  async release(hold: Hold): Promise<void> {
+    hold.startRelease();
+    const { session, requestId, grants, forget, first } = hold;
+    const { service, clock } = this.#context;
+    const id = { session: session.id, request: requestId };
+    const releasing = settle(() => service.release(id, grants, forget), {
+      clock,
+      goOn: () => session.ended === undefined,
+    }).then((outcome) => {
+      session.removeHold(hold);
+      if (outcome.kind === 'notHeld') hold.lost('the engine says that it is not held');
+      else this.#released(hold);
+    });
+    const unknown = (cause: unknown) => {
+      throw hold.loss ?? new OutcomeUnknownError(`the release of lock "${first.name}"`, { cause });
+    };
+    const done = await within(clock, RELEASE_PATIENCE_MS, releasing).catch(unknown);
+    if (hold.loss !== undefined) throw hold.loss;
+    if (done === undefined) unknown(undefined);
+  }
+
+  async export(hold: Hold): Promise<string> {
+    hold.assertHeld();
+    const { session, requestId, grants, first } = hold;
+    const { service, clock } = this.#context;
+    const { ttlMs } = session;
+    const heir = await service.openSession(ttlMs);
+    hold.startRelease();
+    const from = { session: session.id, request: requestId };
+    const to = { session: heir, request: requestId };
+    const { owner } = checkSettings({ ttlMs }, service.guarantees);
+    try {
+      const answer = await settle(() => service.transfer(from, grants, to, owner), {
+        clock,
+        goOn: () => session.ended === undefined,
+      });
+      if (answer.kind === 'notHeld') hold.lost('the engine says that it is not held');
+    } catch (error) {
+      hold.lost('its export came to an unknown end', error);
+    }
+    session.removeHold(hold);
+    if (hold.loss !== undefined) throw hold.loss;
+    hold.ended('exported');
+    return writeHandover({ name: first.name, token: first.token, session: heir, request: requestId, ttlMs });
+  }
+
+  async resume(exported: unknown): Promise<Hold> {
+    const { name, token, session: heir, request, ttlMs } = readHandover(exported);
+    const settings = checkSettings({ ttlMs }, this.#context.service.guarantees);
+    const session = await this.#session(settings, name, undefined);
+    const { service, clock } = this.#context;
+    const to = { session: session.id, request: randomUUID() };
+    const from = { session: heir, request };
+    const answer = await settle(() => service.transfer(from, [{ name, token }], to, settings.owner), {
+      clock,
+      goOn: () => session.ended === undefined,
+    });
+    if (answer.kind === 'notHeld') {
+      throw new NotHeldError(name, 'the exported lease expired, or was resumed before');
+    }
+    service.closeSession(heir).catch(leaveToExpiry);
+    if (session.ended !== undefined) throw new LeaseLostError(name, token, 'its session ended', { cause: session.ended });
+    return this.#hold(session, { id: to.request, forget: true }, answer.grants, 0);
+  }
+
+  async position(name: string, requestId: string): Promise<number | null> {
+    const application = this.#applications.get(requestId);
+    return application?.names.includes(name) ? application.position(name) : null;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const { clock } = this.#context;
+    const closings = this.#sessions.shut().map(async (session) => {
+      const { holds } = session;
+      const reason = new ClosedError('This Pawl client');
+      const closing = session.close(reason);
+      for (const hold of holds) this.#released(hold, reason);
+      await within(clock, RELEASE_PATIENCE_MS, closing.catch(leaveToExpiry));
+    });
+    await Promise.all(closings);
+  }
+
+  #hold(
+    session: ClientSession,
+    request: { readonly id: string; readonly forget: boolean },
+    grants: readonly GrantedLock[],
+    waitedMs: number,
+  ): Hold {
+    const known = session.holds.find((hold) => hold.requestId === request.id && !hold.isLeaving);
+    if (known !== undefined) return known;
+    const hold = new Hold(session, request, grants, now(this.#context.clock));
+    session.addHold(hold);
+    for (const { name, token, slot } of grants) {
+      this.#context.announcer.emit('acquired', { name, token, slot, waitedMs });
+    }
+    return hold;
+  }
+
+  #released(hold: Hold, reason?: ClosedError): void {
+    if (!hold.inForce) return;
+    hold.ended('released', reason);
+    const heldMs = elapsedMs(this.#context.clock, hold.since);
+    for (const { name, token } of hold.grants) this.#context.announcer.emit('released', { name, token, heldMs });
+  }
+
+  /** The session for a new lease, unless that takes longer than the caller is ready to wait. */
+  async #session(settings: CheckedSettings, name: string, leftMs: number | undefined): Promise<ClientSession> {
+    if (this.#closed) throw new ClosedError('This Pawl client');
+    const { signal, ttlMs, waitMs } = settings;
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const onAbort = () => reject(new AcquireAbortedError(name, signal?.reason));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const limitMs = waitMs === 0 || leftMs === undefined ? SESSION_LIMIT_MS : Math.min(leftMs, SESSION_LIMIT_MS);
+    try {
+      const opened = await Promise.race([within(this.#context.clock, limitMs, this.#sessions.get(ttlMs)), aborted]);
+      if (opened !== undefined) return opened.value;
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+    throw new EngineUnavailableError(
+      `The engine has not opened a session within ${Math.round(limitMs)} ms, so lock "${name}" was not asked for.`,
+      'definite',
+    );
+  }
+}
+
+function leaveToExpiry(): void {}

@@ -1,0 +1,62 @@
+import { ClosedError } from '../errors.ts';
+import { now } from './deadline.ts';
+import { ClientSession, type SessionContext } from './session.ts';
+
+/** The sessions of a client: one for each TTL in use, opened when it is first needed. */
+export class Sessions {
+  readonly #context: Omit<SessionContext, 'onOver'>;
+  readonly #byTtl = new Map<number, Promise<ClientSession>>();
+  readonly #live = new Set<ClientSession>();
+  #closed = false;
+
+  constructor(context: Omit<SessionContext, 'onOver'>) {
+    this.#context = context;
+  }
+
+  /** The session of this TTL, opened if there is none that could start a new lease. */
+  async get(ttlMs: number): Promise<ClientSession> {
+    const present = this.#byTtl.get(ttlMs);
+    if (present !== undefined) {
+      const session = await present;
+      if (session.fresh) return session;
+      if (this.#byTtl.get(ttlMs) === present) this.#byTtl.delete(ttlMs);
+      return this.get(ttlMs);
+    }
+    if (this.#closed) throw new ClosedError('This Pawl client');
+    const opening = this.#open(ttlMs);
+    this.#byTtl.set(ttlMs, opening);
+    opening.catch(() => {
+      if (this.#byTtl.get(ttlMs) === opening) this.#byTtl.delete(ttlMs);
+    });
+    return opening;
+  }
+
+  /** Sessions that have not ended. */
+  get live(): readonly ClientSession[] {
+    return [...this.#live];
+  }
+
+  /** Takes no new sessions; @returns those that were live. */
+  shut(): readonly ClientSession[] {
+    this.#closed = true;
+    return this.live;
+  }
+
+  async #open(ttlMs: number): Promise<ClientSession> {
+    const openedAt = now(this.#context.clock);
+    const id = await this.#context.service.openSession(ttlMs);
+    const session = new ClientSession(id, ttlMs, openedAt, {
+      ...this.#context,
+      onOver: (over) => {
+        this.#live.delete(over);
+      },
+    });
+    this.#live.add(session);
+    if (this.#closed) {
+      const closed = new ClosedError('This Pawl client');
+      await session.close(closed);
+      throw closed;
+    }
+    return session;
+  }
+}

@@ -1,0 +1,43 @@
+import { type Clock, sleep } from '../clock.ts';
+import { PawlError } from '../errors.ts';
+
+/** Waits between attempts: doubled from the first to the longest, in ms. */
+const FIRST_PAUSE_MS = 25;
+const LONGEST_PAUSE_MS = 1000;
+
+export interface SettleOptions {
+  readonly clock: Clock;
+  /** Whether there is any point in trying again after `error`. */
+  readonly goOn: (error: PawlError) => boolean;
+}
+
+/**
+ * Repeats `attempt` until it is answered, however often the engine cannot be reached (C5): requests are named by their
+ * ids, so a repetition is the same request.
+ *
+ * @throws the last error once `goOn` says no, and any error that repeating cannot help.
+ */
+export async function settle<T>(attempt: () => Promise<T>, { clock, goOn }: SettleOptions): Promise<T> {
+  let pauseMs = FIRST_PAUSE_MS;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof PawlError && error.retryable && goOn(error))) throw error;
+    }
+    await sleep(clock, pauseMs, { keepProcess: false });
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+}
+
+/** What `work` comes to, or `undefined` if that takes longer than `limitMs`; then it goes on unobserved. */
+export async function within<T>(clock: Clock, limitMs: number, work: Promise<T>): Promise<{ value: T } | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const timer = clock.setTimer(limitMs, () => resolve(undefined));
+  try {
+    return await Promise.race([work.then((value) => ({ value })), late]);
+  } finally {
+    timer.cancel();
+    work.catch(() => {});
+  }
+}

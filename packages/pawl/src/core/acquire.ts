@@ -1,0 +1,115 @@
+import type { AcquireCommand, AcquireOutcome, AskedLock, Grant } from './commands.ts';
+import type { Draft, DraftLock } from './draft.ts';
+import { admit, enter, hasRoom, holderOf, isIdle } from './holders.ts';
+import type { RequestRecord, RequestedLock } from './records.ts';
+
+/**
+ * Acquires one lock, or several all or nothing.
+ *
+ * Several locks are queued for in one step, so all queues agree on the order of any two requests, and the request
+ * that came first of all is first in each of its queues: it can always go on, hence no deadlock.
+ */
+export function acquire(draft: Draft, command: AcquireCommand): AcquireOutcome {
+  if (draft.surroundings.ended.has(command.session)) return { kind: 'sessionEnded' };
+  const known = draft.request(command);
+  if (known !== null) return repeat(draft, command, known);
+
+  const asked = command.locks.map((ask) => ({ ask, lock: draft.lock(ask.name) }));
+  for (const { ask, lock } of asked) {
+    if (isIdle(lock) || lock.permits === ask.permits) continue;
+    return { kind: 'shape', name: ask.name, present: lock.permits, asked: ask.permits };
+  }
+
+  const blocked = asked.find(({ ask, lock }) => !mayEnterNow(lock, ask, command.barging));
+  if (blocked === undefined) return letIn(draft, command);
+  if (!command.wait) {
+    const { name, holders, waiting } = blocked.lock;
+    return { kind: 'held', name, holders, waiting };
+  }
+  const full = asked.find(({ lock }) => lock.waiting >= draft.surroundings.maxWaiters);
+  if (full !== undefined) return { kind: 'queueFull', name: full.lock.name, limit: draft.surroundings.maxWaiters };
+  return queue(draft, command);
+}
+
+/** A newcomer enters a lock with room only if nobody waits, or if both it and the first in line agreed to barging. */
+function mayEnterNow(lock: DraftLock, ask: AskedLock, barging: boolean): boolean {
+  if (!hasRoom(lock, ask.mode)) return false;
+  return lock.waiting === 0 || (barging && lock.queue[0]?.barging === true);
+}
+
+function letIn(draft: Draft, command: AcquireCommand): AcquireOutcome {
+  const grants = command.locks.map(({ name, mode, permits }) => {
+    const lock = draft.lock(name);
+    lock.permits = permits;
+    return enter(lock, { ...command, mode });
+  });
+  draft.putRequest(command, { state: 'held', locks: requested(command, null), lockDelayMs: command.lockDelayMs, how: null });
+  return { kind: 'granted', grants };
+}
+
+function queue(draft: Draft, command: AcquireCommand): AcquireOutcome {
+  let ahead = 0;
+  const tickets = new Map<string, number>();
+  for (const { name, mode } of command.locks) {
+    const lock = draft.lock(name);
+    ahead = Math.max(ahead, lock.waiting);
+    const { session, request, owner, inbox, lockDelayMs, barging } = command;
+    const ticket = lock.nextTicket;
+    const several = command.locks.length > 1;
+    draft.enqueue(lock, { ticket, session, request, mode, owner, inbox, lockDelayMs, barging, several });
+    tickets.set(name, ticket);
+  }
+  draft.putRequest(command, { state: 'waiting', locks: requested(command, tickets), lockDelayMs: command.lockDelayMs, how: null });
+  return { kind: 'queued', ahead };
+}
+
+function requested(command: AcquireCommand, tickets: ReadonlyMap<string, number> | null): RequestedLock[] {
+  return command.locks.map((ask) => ({ ...ask, ticket: tickets?.get(ask.name) ?? null }));
+}
+
+/** The same acquire once more (S5): the same grant, the same place in the queue, or the claim of a waiter. */
+function repeat(draft: Draft, command: AcquireCommand, known: RequestRecord): AcquireOutcome {
+  if (known.state === 'done') return { kind: 'finished', how: known.how ?? 'released' };
+  if (!asksTheSame(command, known)) return { kind: 'mismatch' };
+  if (known.state === 'held') {
+    const holders = known.locks.map(({ name }) => ({ name, holder: holderOf(draft.lock(name), command) }));
+    const grants: Grant[] = [];
+    for (const { name, holder } of holders) {
+      if (holder === undefined) return { kind: 'finished', how: 'broken' };
+      grants.push({ name, mode: holder.mode, slot: holder.slot, token: holder.token });
+    }
+    return { kind: 'granted', grants };
+  }
+  return claim(draft, command, known);
+}
+
+/** A waiter enters if it is first in line everywhere and there is room everywhere. */
+function claim(draft: Draft, command: AcquireCommand, known: RequestRecord): AcquireOutcome {
+  const places = known.locks.map((asked) => ({ asked, lock: draft.lock(asked.name) }));
+  const ready = places.every(
+    ({ asked, lock }) => lock.queue[0]?.ticket === asked.ticket && hasRoom(lock, asked.mode),
+  );
+  if (!ready) {
+    const ahead = places.map(({ asked, lock }) => {
+      const index = lock.queue.findIndex((waiter) => waiter.ticket === asked.ticket);
+      return index >= 0 ? index : lock.waiting - 1;
+    });
+    return { kind: 'queued', ahead: Math.max(...ahead) };
+  }
+  for (const { asked, lock } of places) {
+    if (asked.ticket !== null) draft.dequeue(lock, asked.ticket);
+  }
+  const outcome = letIn(draft, command);
+  for (const { lock } of places) admit(draft, lock);
+  return outcome;
+}
+
+function asksTheSame(command: AcquireCommand, known: RequestRecord): boolean {
+  return (
+    command.locks.length === known.locks.length &&
+    command.locks.every((ask, i) => {
+      const before = known.locks[i];
+      return before?.name === ask.name && before.mode === ask.mode && before.permits === ask.permits;
+    })
+  );
+}

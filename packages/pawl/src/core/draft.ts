@@ -1,0 +1,173 @@
+import type { News, RequestId } from './commands.ts';
+import { lockKey, requestKey, waitKey } from './names.ts';
+import { encodeNews } from './news.ts';
+import {
+  type Holder,
+  type LockRecord,
+  type RequestRecord,
+  type Version,
+  type Waiter,
+  encodeLock,
+  encodeRequest,
+  encodeWaiter,
+} from './records.ts';
+import type { ConditionalWrite, Wake } from './write.ts';
+
+/** A lock as it was read: its record and the first waiters of its queue. */
+export interface LoadedLock {
+  readonly version: Version | null;
+  readonly record: LockRecord | null;
+  readonly head: readonly Waiter[];
+}
+
+/** A request's record as it was read. */
+export interface LoadedRequest {
+  readonly version: Version | null;
+  readonly record: RequestRecord | null;
+}
+
+/** What the commands of one decision read: all locks and requests they name, from one snapshot of the store. */
+export interface Loaded {
+  readonly locks: ReadonlyMap<string, LoadedLock>;
+  /** By {@link requestKey}. */
+  readonly requests: ReadonlyMap<string, LoadedRequest>;
+}
+
+/** What is true around the decision: the core knows no clock and no network. */
+export interface Surroundings {
+  /** Sessions known to have ended. Nothing is granted to them. */
+  readonly ended: ReadonlySet<string>;
+  readonly maxWaiters: number;
+}
+
+/** A lock while commands change it. */
+export interface DraftLock {
+  readonly name: string;
+  readonly version: Version | null;
+  /** Permits of a semaphore, or `null` for a lock. Means nothing while the lock is idle. */
+  permits: number | null;
+  holders: readonly Holder[];
+  /** The loaded start of the queue. */
+  queue: readonly Waiter[];
+  nextTicket: number;
+  waiting: number;
+  nextShared: number;
+  changed: boolean;
+}
+
+/** The working copy on which commands are decided, and out of which the one conditional write comes. */
+export class Draft {
+  readonly surroundings: Surroundings;
+  /** Locks whose queue may go on entering beyond what was loaded. */
+  readonly unfinished = new Set<string>();
+  /** Ended sessions that are first in a queue: bury them, so that the next can enter. */
+  readonly inTheWay = new Set<string>();
+  /** Locks that turned out to be needed but were not loaded: load them too and decide again. */
+  readonly missing = new Set<string>();
+  readonly #loaded: Loaded;
+  readonly #locks = new Map<string, DraftLock>();
+  readonly #requests = new Map<string, RequestRecord | null>();
+  readonly #entries = new Map<string, string | null>();
+  readonly #alive = new Set<string>();
+  readonly #wakes: Wake[] = [];
+
+  constructor(loaded: Loaded, surroundings: Surroundings) {
+    this.#loaded = loaded;
+    this.surroundings = surroundings;
+  }
+
+  lock(name: string): DraftLock {
+    let lock = this.#locks.get(name);
+    if (lock === undefined) {
+      const loaded = this.#loaded.locks.get(name);
+      if (loaded === undefined) this.missing.add(name);
+      const { version, record, head } = loaded ?? { version: null, record: null, head: [] };
+      lock = {
+        name,
+        version,
+        permits: record?.permits ?? null,
+        holders: record?.holders ?? [],
+        queue: head,
+        nextTicket: record?.nextTicket ?? 0,
+        waiting: record?.waiting ?? 0,
+        nextShared: record?.nextShared ?? 0,
+        changed: false,
+      };
+      this.#locks.set(name, lock);
+    }
+    return lock;
+  }
+
+  request(id: RequestId): RequestRecord | null {
+    const key = requestKey(id.session, id.request);
+    const changed = this.#requests.get(key);
+    return changed === undefined ? (this.#loaded.requests.get(key)?.record ?? null) : changed;
+  }
+
+  /** Writes a request's record. Only for a live session: a record of an ended one would never be cleaned up. */
+  putRequest(id: RequestId, record: RequestRecord): void {
+    this.#requests.set(requestKey(id.session, id.request), record);
+    this.#alive.add(id.session);
+  }
+
+  deleteRequest(id: RequestId): void {
+    this.#requests.set(requestKey(id.session, id.request), null);
+  }
+
+  putEntry(key: string, value: string): void {
+    this.#entries.set(key, value);
+  }
+
+  enqueue(lock: DraftLock, waiter: Waiter): void {
+    this.#entries.set(waitKey(lock.name, waiter.ticket), encodeWaiter(waiter));
+    if (lock.queue.length === lock.waiting) lock.queue = [...lock.queue, waiter];
+    lock.waiting += 1;
+    lock.nextTicket = waiter.ticket + 1;
+    lock.changed = true;
+  }
+
+  dequeue(lock: DraftLock, ticket: number): void {
+    this.#entries.set(waitKey(lock.name, ticket), null);
+    lock.queue = lock.queue.filter((waiter) => waiter.ticket !== ticket);
+    lock.waiting -= 1;
+    lock.changed = true;
+  }
+
+  requireAlive(session: string): void {
+    this.#alive.add(session);
+  }
+
+  tell(inbox: string, news: News): void {
+    this.#wakes.push({ inbox, message: encodeNews(news) });
+  }
+
+  /** The write that makes the draft true, or `null` where nothing changed. */
+  toWrite(): ConditionalWrite | null {
+    const entries = new Map(this.#entries);
+    for (const [key, record] of this.#requests) entries.set(key, record === null ? null : encodeRequest(record));
+    for (const lock of this.#locks.values()) {
+      if (lock.changed) entries.set(lockKey(lock.name), encodeDraftLock(lock));
+    }
+    if (entries.size === 0 && this.#wakes.length === 0) return null;
+    const puts = [];
+    const deletes = [];
+    for (const [key, value] of entries) {
+      if (value === null) deletes.push(key);
+      else puts.push({ key, value });
+    }
+    return { guards: this.#guards(), alive: [...this.#alive], puts, deletes, wakes: this.#wakes };
+  }
+
+  #guards() {
+    const locks = [...this.#locks.values()].map((lock) => ({ key: lockKey(lock.name), version: lock.version }));
+    const requests = [...this.#loaded.requests].map(([key, { version }]) => ({ key, version }));
+    return [...locks, ...requests];
+  }
+}
+
+/** The record to store, or `null` where the lock is idle: an idle lock leaves nothing behind. */
+function encodeDraftLock(lock: DraftLock): string | null {
+  if (lock.holders.length === 0 && lock.waiting === 0) return null;
+  const { permits, holders, nextTicket, waiting, nextShared } = lock;
+  return encodeLock({ permits, holders, nextTicket, waiting, nextShared });
+}

@@ -1,0 +1,23 @@
+import { parseToken } from '../token.ts';
+import type { Grant, News } from './commands.ts';
+import type { Version } from './records.ts';
+
+export function encodeNews(news: News): string {
+  return JSON.stringify(news, (_key, value) => (typeof value === 'bigint' ? value.toString() : value));
+}
+
+/**
+ * Reads a message that a commit of `version` sent. A message is a hint: one that cannot be read is `undefined`
+ * and costs its receiver a poll.
+ */
+export function decodeNews(message: string, version: Version): News | undefined {
+  let news: News;
+  try {
+    news = JSON.parse(message);
+  } catch {
+    return undefined;
+  }
+  if (news.kind !== 'granted') return news;
+  const grants: Grant[] = news.grants.map((grant) => ({ ...grant, token: parseToken(grant.token) ?? version }));
+  return { ...news, grants };
+}

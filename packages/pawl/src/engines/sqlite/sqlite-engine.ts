@@ -1,0 +1,174 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Clock } from '../../clock.ts';
+import { ClosedError, InvalidArgumentError } from '../../errors.ts';
+import { MAX_TOKEN } from '../../token.ts';
+import type {
+  CommitResult,
+  ConditionalWrite,
+  Engine,
+  EngineGuarantees,
+  Entry,
+  ReadQuery,
+  ReadResult,
+  Version,
+} from '../engine.ts';
+import { commitOne, type Tables } from './commit.ts';
+import { Endings } from './endings.ts';
+import { Entries } from './entries.ts';
+import { isBusy, storeError } from './failures.ts';
+import type { Patience } from './patience.ts';
+import { Sessions } from './sessions.ts';
+import { Transactions } from './transactions.ts';
+import { Wakes } from './wakes.ts';
+
+/** What the SQLite engine promises. */
+export const sqliteGuarantees: EngineGuarantees = {
+  engine: 'sqlite',
+  survives: 'the end of any process, and power loss of the machine as far as its disk keeps what was flushed',
+  expiryDecidedBy:
+    "the machine's time since boot, sleep included; a restart of the machine gives every session its whole TTL again",
+  tokensRestOn: 'a row that is written in the same transaction',
+  wakeUp: 'direct within a process; other processes on the same file look every 15 ms',
+  durable: true,
+  mutualExclusion: 'yes',
+  needsFencing: true,
+  minTtlMs: 50,
+  sweepMs: 150,
+};
+
+export interface SqliteEngineParts {
+  readonly db: DatabaseSync;
+  /** The name of the database in messages. */
+  readonly where: string;
+  readonly clock: Clock;
+  readonly patience: Patience;
+  /** @throws where the file at the path is no longer the one that was opened. */
+  readonly checkFile: () => void;
+}
+
+/** An engine over a database that is open and has its tables. */
+export class SqliteEngine implements Engine {
+  readonly guarantees = sqliteGuarantees;
+  readonly #parts: SqliteEngineParts;
+  readonly #tables: Tables;
+  readonly #transactions: Transactions;
+  readonly #endings: Endings;
+  readonly #begin: StatementSync;
+  readonly #finish: StatementSync;
+  #closed = false;
+
+  constructor(parts: SqliteEngineParts) {
+    const { db, clock } = parts;
+    const entries = new Entries(db);
+    const sessions = new Sessions(db);
+    this.#parts = parts;
+    this.#transactions = new Transactions({
+      ...parts,
+      onRestart: (nowMs) => {
+        sessions.restart(nowMs);
+        wakes.restart();
+      },
+      onCommitted: (transaction) => {
+        wakes.committed(transaction);
+        this.#endings.committed(transaction);
+      },
+    });
+    const wakes = new Wakes(db, this.#transactions, clock);
+    this.#tables = { entries, sessions, wakes };
+    this.#endings = new Endings(sessions, this.#transactions, clock);
+    this.#begin = db.prepare('BEGIN');
+    this.#finish = db.prepare('COMMIT');
+  }
+
+  /** Starts the sessions' TTLs anew if the machine was restarted since the database was last written. */
+  async noticeRestart(): Promise<void> {
+    if (await this.#snapshot(() => this.#transactions.wasRestarted())) await this.#transactions.submit(() => {});
+  }
+
+  read(query: ReadQuery): Promise<ReadResult> {
+    return this.#snapshot(() => this.#tables.entries.read(query));
+  }
+
+  list(prefix: string, limit: number, after?: string): Promise<readonly Entry[]> {
+    return this.#snapshot(() => this.#tables.entries.list(prefix, limit, after));
+  }
+
+  async commit(batch: readonly ConditionalWrite[]): Promise<readonly CommitResult[]> {
+    this.#checkOpen();
+    return this.#transactions.submit((transaction) =>
+      batch.map((write) => commitOne(this.#tables, transaction, write, this.#parts.where)),
+    );
+  }
+
+  async openSession(id: string, ttlMs: number): Promise<boolean> {
+    this.#checkOpen();
+    return this.#transactions.submit((transaction) => this.#tables.sessions.open(transaction, id, ttlMs));
+  }
+
+  async keepAlive(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    this.#checkOpen();
+    return this.#transactions.submit((transaction) => this.#tables.sessions.keepAlive(transaction, ids));
+  }
+
+  async endSession(id: string): Promise<void> {
+    this.#checkOpen();
+    await this.#transactions.submit((transaction) => this.#tables.sessions.end(transaction, id));
+  }
+
+  watchEndings(listener: (ids: readonly string[]) => void): () => void {
+    this.#checkOpen();
+    return this.#endings.watch(listener);
+  }
+
+  async forgetSessions(ids: readonly string[]): Promise<void> {
+    this.#checkOpen();
+    await this.#transactions.submit(() => this.#tables.sessions.forget(ids));
+  }
+
+  subscribe(inbox: string, listener: (message: string, version: Version) => void): () => void {
+    this.#checkOpen();
+    return this.#tables.wakes.subscribe(inbox, listener);
+  }
+
+  async raiseVersion(version: Version): Promise<Version> {
+    this.#checkOpen();
+    if (typeof version !== 'bigint' || version < 0n || version >= MAX_TOKEN) {
+      throw new InvalidArgumentError('version', `a bigint from 0 to ${MAX_TOKEN - 1n}`, version);
+    }
+    return this.#transactions.submit((transaction) => {
+      const before = transaction.version;
+      if (version > before) transaction.version = version;
+      return before;
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#transactions.close();
+    this.#endings.close();
+    this.#tables.wakes.close();
+    this.#parts.db.close();
+  }
+
+  /** Runs `look` on one snapshot of the database. */
+  async #snapshot<T>(look: () => T): Promise<T> {
+    return this.#parts.patience.untilFree(() => {
+      this.#checkOpen();
+      try {
+        this.#begin.run();
+        try {
+          return look();
+        } finally {
+          this.#finish.run();
+        }
+      } catch (error) {
+        throw isBusy(error) ? error : storeError(error, this.#parts.where, 'definite');
+      }
+    });
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new ClosedError('The SQLite engine');
+  }
+}

@@ -1,0 +1,190 @@
+import { randomInt } from 'node:crypto';
+import { type Clock, sleep } from '../clock.ts';
+import { type Command, type Outcome, type OutcomeOf, requestsOf } from '../core/commands.ts';
+import { type Decision, decide } from '../core/decide.ts';
+import type { Loaded, LoadedRequest } from '../core/draft.ts';
+import { requestKey } from '../core/names.ts';
+import type { Engine, Version } from '../engines/engine.ts';
+import { ClosedError, EngineUnavailableError } from '../errors.ts';
+import { type Pending, groupByTouch } from './grouping.ts';
+import { load } from './loading.ts';
+
+/** An outcome, and the version of the commit that made it true (of no use where nothing was written). */
+export interface Decided<O> {
+  readonly outcome: O;
+  readonly version: Version;
+}
+
+interface Submitted extends Pending {
+  attempts: number;
+  resolve(decided: Decided<Outcome>): void;
+  reject(error: unknown): void;
+}
+
+interface Plan {
+  readonly group: Submitted[];
+  readonly decision: Decision;
+}
+
+export interface CommitterOptions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly maxWaiters: number;
+  /** Called with sessions that turned out to have ended, to have them buried. */
+  readonly onEnded: (sessions: readonly string[]) => void;
+}
+
+/** So many commands go into one commit at most; the rest rides on the next. */
+const BATCH_LIMIT = 512;
+/** So many first waiters of a queue are loaded: longer runs of shared waiters enter in several commits. */
+const HEAD_WINDOW = 16;
+/** So often a command is decided anew on conflicts before the node gives up. */
+const ATTEMPT_LIMIT = 200;
+/** From so many conflicts on, the node waits a little before it tries again. */
+const PATIENCE = 3;
+/** So many ended sessions are remembered; one that drops out is found to have ended once more. */
+const ENDED_MEMORY = 10_000;
+
+/**
+ * Decides commands and commits them in groups: while one commit is under way the next commands gather, and then go
+ * together in one round trip and one durable flush.
+ */
+export class Committer {
+  readonly #options: CommitterOptions;
+  readonly #ended = new Set<string>();
+  #queue: Submitted[] = [];
+  #running = false;
+  #closed = false;
+
+  constructor(options: CommitterOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once the outcome is committed. */
+  submit<C extends Command>(command: C): Promise<Decided<OutcomeOf<C>>> {
+    return new Promise<Decided<OutcomeOf<C>>>((resolve, reject) => {
+      if (this.#closed) throw new ClosedError('The node');
+      // The core answers each kind of command with its kind of outcome, which the queue's common type forgets.
+      const settle = resolve as (decided: Decided<Outcome>) => void;
+      this.#queue.push({ command, extraNames: new Set(), attempts: 0, resolve: settle, reject });
+      if (!this.#running) {
+        this.#running = true;
+        queueMicrotask(() => void this.#run());
+      }
+    });
+  }
+
+  /** Remembers that a session has ended: nothing is granted to it any more. */
+  noteEnded(session: string): void {
+    this.#ended.add(session);
+    for (const oldest of this.#ended) {
+      if (this.#ended.size <= ENDED_MEMORY) break;
+      this.#ended.delete(oldest);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const { reject } of this.#queue.splice(0)) reject(new ClosedError('The node'));
+  }
+
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batch = this.#queue.splice(0, BATCH_LIMIT);
+      try {
+        await this.#process(batch);
+      } catch (error) {
+        const goOn = new Set(this.#queue);
+        for (const item of batch) if (!goOn.has(item)) item.reject(error);
+      }
+    }
+    this.#running = false;
+  }
+
+  async #process(batch: Submitted[]): Promise<void> {
+    const { engine } = this.#options;
+    const impatience = Math.max(...batch.map((item) => item.attempts)) - PATIENCE;
+    if (impatience > 0) await sleep(this.#options.clock, randomInt(1, 4 * Math.min(impatience, 8) + 2));
+
+    const loaded = await load(engine, batch, HEAD_WINDOW);
+    const plans: Plan[] = [];
+    for (const group of groupByTouch(batch)) {
+      const plan = this.#plan(group, loaded);
+      if (plan === undefined) continue;
+      if (plan.decision.write === null) this.#finish(plan, 0n);
+      else plans.push(plan);
+    }
+    if (plans.length === 0) return;
+    const results = await engine.commit(plans.map(({ decision }) => decision.write).filter((write) => write !== null));
+    for (const [i, plan] of plans.entries()) {
+      const result = results[i];
+      if (result?.kind === 'committed') {
+        this.#finish(plan, result.version);
+        continue;
+      }
+      if (result?.kind === 'sessionsEnded') this.#sessionsEnded(result.sessions);
+      this.#again(plan.group);
+    }
+  }
+
+  #plan(group: Submitted[], loaded: Loaded): Plan | undefined {
+    try {
+      const commands = group.map((item) => item.command);
+      const surroundings = { ended: this.#ended, maxWaiters: this.#options.maxWaiters };
+      const decision = decide(partOf(loaded, group), commands, surroundings);
+      if (decision.missing.length === 0) return { group, decision };
+      for (const item of group) for (const name of decision.missing) item.extraNames.add(name);
+      this.#again(group);
+    } catch (error) {
+      // A corrupt record stops those who need it, not the rest of the batch.
+      for (const item of group) item.reject(error);
+    }
+    return undefined;
+  }
+
+  #finish({ group, decision }: Plan, version: Version): void {
+    for (const [i, item] of group.entries()) {
+      const outcome = decision.outcomes[i];
+      if (outcome !== undefined) item.resolve({ outcome, version });
+    }
+    if (decision.inTheWay.length > 0) this.#sessionsEnded(decision.inTheWay);
+    for (const name of decision.unfinished) this.submit({ kind: 'promote', name }).catch(leaveToThePoll);
+  }
+
+  #again(group: Submitted[]): void {
+    const tired: Submitted[] = [];
+    for (const item of group) {
+      item.attempts += 1;
+      if (item.attempts > ATTEMPT_LIMIT) tired.push(item);
+    }
+    for (const item of tired) {
+      item.reject(
+        new EngineUnavailableError(
+          `The engine answered ${ATTEMPT_LIMIT} times with a conflict: too many write the same lock at once. Try again later.`,
+          'definite',
+        ),
+      );
+    }
+    this.#queue.unshift(...group.filter((item) => !tired.includes(item)));
+  }
+
+  #sessionsEnded(sessions: readonly string[]): void {
+    for (const session of sessions) this.noteEnded(session);
+    this.#options.onEnded(sessions);
+  }
+}
+
+/** The part of what was loaded that the group touches: its write is guarded by that and by nothing else. */
+function partOf(loaded: Loaded, group: readonly Submitted[]): Loaded {
+  const requests = new Map<string, LoadedRequest>();
+  for (const { command } of group) {
+    for (const id of requestsOf(command)) {
+      const key = requestKey(id.session, id.request);
+      requests.set(key, loaded.requests.get(key) ?? { version: null, record: null });
+    }
+  }
+  return { locks: loaded.locks, requests };
+}
+
+/** A promotion that failed is made up for by the slow poll of whoever waits. */
+function leaveToThePoll(): void {}

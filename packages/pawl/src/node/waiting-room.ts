@@ -1,0 +1,121 @@
+import type { Clock, Timer } from '../clock.ts';
+import type { AcquireCommand, Grant, News, RequestId } from '../core/commands.ts';
+import { lockKey, requestKey, waitPrefix } from '../core/names.ts';
+import { decodeLock, decodeWaiter } from '../core/records.ts';
+import type { Engine } from '../engines/engine.ts';
+
+export interface WaitingRoomOptions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  /** How often to look whether news got lost, in ms. */
+  readonly pollMs: number;
+  /** Called with the waiter that may have been let in, or may let itself in: acquire once more. */
+  readonly onClaim: (waiter: AcquireCommand) => void;
+  readonly onGranted: (to: RequestId, grants: readonly Grant[]) => void;
+}
+
+/**
+ * The acquires of this node that wait in a queue. A slow poll stands behind the news that wake them: lost news cost
+ * latency, never a hang. Its cost grows with the locks waited for, not with the waiters.
+ */
+export class WaitingRoom {
+  readonly #options: WaitingRoomOptions;
+  readonly #waiters = new Map<string, AcquireCommand>();
+  /** The waiters' keys by the locks they wait for. */
+  readonly #byLock = new Map<string, Set<string>>();
+  #timer: Timer | undefined;
+
+  constructor(options: WaitingRoomOptions) {
+    this.#options = options;
+  }
+
+  add(waiter: AcquireCommand): void {
+    const key = keyOf(waiter);
+    this.#waiters.set(key, waiter);
+    for (const { name } of waiter.locks) {
+      const keys = this.#byLock.get(name);
+      if (keys === undefined) this.#byLock.set(name, new Set([key]));
+      else keys.add(key);
+    }
+    this.#poll();
+  }
+
+  remove(id: RequestId): void {
+    const key = keyOf(id);
+    const waiter = this.#waiters.get(key);
+    if (waiter === undefined) return;
+    this.#waiters.delete(key);
+    for (const { name } of waiter.locks) {
+      const keys = this.#byLock.get(name);
+      keys?.delete(key);
+      if (keys?.size === 0) this.#byLock.delete(name);
+    }
+    if (this.#waiters.size === 0) this.#stopPolling();
+  }
+
+  /** Removes all waiters of a session that has ended. */
+  removeSession(session: string): void {
+    for (const waiter of [...this.#waiters.values()]) if (waiter.session === session) this.remove(waiter);
+  }
+
+  hear(news: News): void {
+    if (news.kind === 'broken') return;
+    const waiter = this.#waiters.get(keyOf(news.to));
+    if (waiter === undefined) return;
+    if (news.kind === 'granted') this.#options.onGranted(news.to, news.grants);
+    else this.#options.onClaim(waiter);
+  }
+
+  close(): void {
+    this.#stopPolling();
+    this.#waiters.clear();
+    this.#byLock.clear();
+  }
+
+  #poll(): void {
+    this.#timer ??= this.#options.clock.setTimer(
+      this.#options.pollMs,
+      () => {
+        this.#timer = undefined;
+        void this.#look().finally(() => {
+          if (this.#waiters.size > 0) this.#poll();
+        });
+      },
+      { keepProcess: false },
+    );
+  }
+
+  #stopPolling(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  async #look(): Promise<void> {
+    const names = [...this.#byLock.keys()];
+    try {
+      const { entries, ranges } = await this.#options.engine.read({
+        keys: names.map(lockKey),
+        ranges: names.map((name) => ({ prefix: waitPrefix(name), limit: 1 })),
+      });
+      const due = new Map<string, AcquireCommand>();
+      for (const [i, name] of names.entries()) {
+        const entry = entries.get(lockKey(name));
+        const first = ranges[i]?.[0];
+        const ids: RequestId[] = [];
+        if (entry !== undefined) ids.push(...decodeLock(entry.key, entry.value, entry.version).holders);
+        if (first !== undefined) ids.push(decodeWaiter(first.key, first.value));
+        for (const id of ids) {
+          const waiter = this.#waiters.get(keyOf(id));
+          if (waiter !== undefined) due.set(keyOf(id), waiter);
+        }
+      }
+      for (const waiter of due.values()) this.#options.onClaim(waiter);
+    } catch {
+      // An engine that cannot be reached is reported by the renewals; the poll just comes again.
+    }
+  }
+}
+
+function keyOf(id: RequestId): string {
+  return requestKey(id.session, id.request);
+}
