@@ -103,7 +103,9 @@ export class QueueFullError extends PawlError {
   readonly limit: number;
 
   constructor(lock: string, limit: number) {
-    super(`Lock "${lock}" already has ${limit} waiters, which is the limit; try again later or raise maxWaiters.`);
+    super(
+      `Lock "${lock}" already has ${limit} waiters, which is the limit; try again later or raise maxWaiters.`,
+    );
     this.lock = lock;
     this.limit = limit;
   }
@@ -127,7 +129,9 @@ export class RequestMismatchError extends PawlError {
   readonly code = 'PAWL_REQUEST_MISMATCH';
 
   constructor(requestId: string) {
-    super(`Request id "${requestId}" was used before for other locks or modes; use a new id for a new acquire.`);
+    super(
+      `Request id "${requestId}" was used before for other locks or modes; use a new id for a new acquire.`,
+    );
   }
 }
 
@@ -159,7 +163,10 @@ export class OutcomeUnknownError extends PawlError {
   override readonly retryable = true;
 
   constructor(what: string, options?: ErrorOptions) {
-    super(`It is unknown whether ${what} took effect; repeat it with the same request id, or let the session end.`, options);
+    super(
+      `It is unknown whether ${what} took effect; repeat it with the same request id, or let the session end.`,
+      options,
+    );
   }
 }
 
@@ -170,7 +177,10 @@ export class LeaseLostError extends PawlError {
   readonly token: bigint;
 
   constructor(lock: string, token: bigint, reason: string, options?: ErrorOptions) {
-    super(`The lease on "${lock}" (token ${token}) was lost: ${reason}. Another may hold the lock now.`, options);
+    super(
+      `The lease on "${lock}" (token ${token}) was lost: ${reason}. Another may hold the lock now.`,
+      options,
+    );
     this.lock = lock;
     this.token = token;
   }
@@ -264,7 +274,8 @@ export class StoreUnusableError extends PawlError {
 
 /** A value in words for a message: short, and with its type where that helps. */
 export function describe(value: unknown): string {
-  if (typeof value === 'string') return `${JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)}`;
+  if (typeof value === 'string')
+    return `${JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)}`;
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value === 'number' || typeof value === 'boolean' || value === null || value === undefined) {
     return String(value);

@@ -1,13 +1,13 @@
-export { type Clock, systemClock, type Timer } from './clock.ts';
-export type { Leader, ElectSettings } from './client/election.ts';
+export type { ElectSettings, Leader } from './client/election.ts';
 export type { PawlEventName, PawlEvents } from './client/events.ts';
 export type { HoldState } from './client/hold.ts';
 export { Lease, LeaseSet } from './client/lease.ts';
-export { open, type OpenOptions } from './client/open.ts';
+export { type OpenOptions, open } from './client/open.ts';
 export { type AcquireSettings, DEFAULT_TTL_MS } from './client/options.ts';
 export { type BreakSettings, type LockAsk, Pawl, type Semaphore } from './client/pawl.ts';
 export type { WatchSettings } from './client/watching.ts';
 export type { LockSettings } from './client/with-lock.ts';
+export { type Clock, systemClock, type Timer } from './clock.ts';
 export type { BreakRecord, Mode, Owner } from './core/records.ts';
 export type { Engine, EngineGuarantees } from './engines/engine.ts';
 export * from './errors.ts';

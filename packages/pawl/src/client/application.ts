@@ -142,7 +142,9 @@ export class Application implements Applicant {
     } catch (error) {
       const unknown = error instanceof PawlError && error.outcome === 'indefinite';
       this.#leftNothing = !unknown;
-      this.#fail(unknown ? new OutcomeUnknownError(`the acquire of lock "${this.#name}"`, { cause: error }) : error);
+      this.#fail(
+        unknown ? new OutcomeUnknownError(`the acquire of lock "${this.#name}"`, { cause: error }) : error,
+      );
     }
   }
 

@@ -1,6 +1,6 @@
+import type { Owner } from '../core/records.ts';
 import { AcquireAbortedError, LeaseAtRiskError, LeaseLostError, SessionEndedError } from '../errors.ts';
 import type { LockState } from '../node/service.ts';
-import type { Owner } from '../core/records.ts';
 import type { Token } from '../token.ts';
 import type { Lease } from './lease.ts';
 import type { AcquireSettings } from './options.ts';
@@ -30,7 +30,8 @@ export async function elect<T>(campaign: Campaign<T>, settings: ElectSettings): 
     } catch (error) {
       const ownWork = !(error instanceof LeaseLostError || error instanceof LeaseAtRiskError);
       if (ownWork || error.token !== lease.token) throw error;
-      if (settings.signal?.aborted === true) throw new AcquireAbortedError(lease.name, settings.signal.reason);
+      if (settings.signal?.aborted === true)
+        throw new AcquireAbortedError(lease.name, settings.signal.reason);
     }
   }
 }

@@ -3,7 +3,12 @@ import type { Token } from '../token.ts';
 
 /** What a client tells its observers. Names are for logs; they are no labels for metrics, since there are too many. */
 export interface PawlEvents {
-  acquired: { readonly name: string; readonly token: Token; readonly slot: number; readonly waitedMs: number };
+  acquired: {
+    readonly name: string;
+    readonly token: Token;
+    readonly slot: number;
+    readonly waitedMs: number;
+  };
   /** Waiting in a queue; `position(name, requestId)` tells how it goes on. */
   queued: { readonly name: string; readonly requestId: string; readonly ahead: number };
   /** One renewal failed; the next is already planned. */

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from '../errors.ts';
-import { type Token, parseToken } from '../token.ts';
+import { parseToken, type Token } from '../token.ts';
 
 /** What one process tells another to hand a lease over. */
 export interface Handover {
@@ -20,8 +20,10 @@ export function writeHandover(handover: Handover): string {
 
 /** @throws InvalidArgumentError where `text` is nothing that `lease.export()` wrote. */
 export function readHandover(text: unknown): Handover {
-  const handover = typeof text === 'string' && text.startsWith(HEAD) ? parse(text.slice(HEAD.length)) : undefined;
-  if (handover === undefined) throw new InvalidArgumentError('exported', 'a text that lease.export() returned', text);
+  const handover =
+    typeof text === 'string' && text.startsWith(HEAD) ? parse(text.slice(HEAD.length)) : undefined;
+  if (handover === undefined)
+    throw new InvalidArgumentError('exported', 'a text that lease.export() returned', text);
   return handover;
 }
 
@@ -35,8 +37,10 @@ function parse(encoded: string): Handover | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { name, session, request, ttlMs } = value;
   const token = parseToken(value.token);
-  if (typeof name !== 'string' || typeof session !== 'string' || typeof request !== 'string') return undefined;
+  if (typeof name !== 'string' || typeof session !== 'string' || typeof request !== 'string')
+    return undefined;
   if (!/^[\w-]{1,64}$/.test(session) || name === '' || request === '') return undefined;
-  if (token === undefined || typeof ttlMs !== 'number' || !Number.isSafeInteger(ttlMs) || ttlMs < 1) return undefined;
+  if (token === undefined || typeof ttlMs !== 'number' || !Number.isSafeInteger(ttlMs) || ttlMs < 1)
+    return undefined;
   return { name, token, session, request, ttlMs };
 }

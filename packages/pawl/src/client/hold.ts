@@ -63,7 +63,10 @@ export class Hold {
   assertHeld(): void {
     const { state } = this;
     if (state === 'held' || state === 'atRisk') return;
-    throw this.#loss ?? new NotHeldError(this.first.name, `the lease was ${state === 'releasing' ? 'released' : state}`);
+    throw (
+      this.#loss ??
+      new NotHeldError(this.first.name, `the lease was ${state === 'releasing' ? 'released' : state}`)
+    );
   }
 
   /** Safe-stop (C3). */

@@ -142,7 +142,8 @@ export class LeaseKeeper implements Keeper {
       throw new NotHeldError(name, 'the exported lease expired, or was resumed before');
     }
     service.closeSession(heir).catch(leaveToExpiry);
-    if (session.ended !== undefined) throw new LeaseLostError(name, token, 'its session ended', { cause: session.ended });
+    if (session.ended !== undefined)
+      throw new LeaseLostError(name, token, 'its session ended', { cause: session.ended });
     return this.#hold(session, { id: to.request, forget: true }, answer.grants, 0);
   }
 
@@ -184,19 +185,28 @@ export class LeaseKeeper implements Keeper {
     if (!hold.inForce) return;
     hold.ended('released', reason);
     const heldMs = elapsedMs(this.#context.clock, hold.since);
-    for (const { name, token } of hold.grants) this.#context.announcer.emit('released', { name, token, heldMs });
+    for (const { name, token } of hold.grants)
+      this.#context.announcer.emit('released', { name, token, heldMs });
   }
 
   /** The session for a new lease, unless that takes longer than the caller is ready to wait. */
-  async #session(settings: CheckedSettings, name: string, leftMs: number | undefined): Promise<ClientSession> {
+  async #session(
+    settings: CheckedSettings,
+    name: string,
+    leftMs: number | undefined,
+  ): Promise<ClientSession> {
     if (this.#closed) throw new ClosedError('This Pawl client');
     const { signal, ttlMs, waitMs } = settings;
     const { promise: aborted, reject } = Promise.withResolvers<never>();
     const onAbort = () => reject(new AcquireAbortedError(name, signal?.reason));
     signal?.addEventListener('abort', onAbort, { once: true });
-    const limitMs = waitMs === 0 || leftMs === undefined ? SESSION_LIMIT_MS : Math.min(leftMs, SESSION_LIMIT_MS);
+    const limitMs =
+      waitMs === 0 || leftMs === undefined ? SESSION_LIMIT_MS : Math.min(leftMs, SESSION_LIMIT_MS);
     try {
-      const opened = await Promise.race([within(this.#context.clock, limitMs, this.#sessions.get(ttlMs)), aborted]);
+      const opened = await Promise.race([
+        within(this.#context.clock, limitMs, this.#sessions.get(ttlMs)),
+        aborted,
+      ]);
       if (opened !== undefined) return opened.value;
     } finally {
       signal?.removeEventListener('abort', onAbort);

@@ -90,7 +90,11 @@ export function checkName(name: unknown, parameter = 'name'): asserts name is st
 
 export function checkDuration(parameter: string, value: unknown, leastMs: number): asserts value is number {
   if (Number.isSafeInteger(value) && Number(value) >= leastMs && Number(value) <= LONGEST_MS) return;
-  throw new InvalidArgumentError(parameter, `a whole number of ms from ${leastMs} to ${LONGEST_MS} (30 days)`, value);
+  throw new InvalidArgumentError(
+    parameter,
+    `a whole number of ms from ${leastMs} to ${LONGEST_MS} (30 days)`,
+    value,
+  );
 }
 
 export function checkPermits(permits: unknown): asserts permits is number {

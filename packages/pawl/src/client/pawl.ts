@@ -9,13 +9,7 @@ import { type Campaign, type ElectSettings, elect, observe } from './election.ts
 import { Announcer, type PawlEventName, type PawlEvents } from './events.ts';
 import { Lease, LeaseSet } from './lease.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
-import {
-  type AcquireSettings,
-  MOST_LOCKS,
-  checkName,
-  checkPermits,
-  checkSettings,
-} from './options.ts';
+import { type AcquireSettings, checkName, checkPermits, checkSettings, MOST_LOCKS } from './options.ts';
 import { Scopes } from './scope.ts';
 import { type WatchSettings, watch } from './watching.ts';
 import { type LockSettings, runUnder } from './with-lock.ts';
@@ -119,7 +113,8 @@ export class Pawl implements AsyncDisposable {
       name,
       permits,
       acquire: async (settings = {}) => this.#acquireOne(name, permits, settings),
-      tryAcquire: async (settings = {}) => nullIfHeld(this.#acquireOne(name, permits, { ...settings, waitMs: 0 })),
+      tryAcquire: async (settings = {}) =>
+        nullIfHeld(this.#acquireOne(name, permits, { ...settings, waitMs: 0 })),
       withPermit: (settings, work) => this.#runUnder(name, permits, settings, work),
     };
   }
@@ -138,7 +133,8 @@ export class Pawl implements AsyncDisposable {
     const locks = asks.map((ask): AskedLock => {
       const { name, mode = checked.mode } = typeof ask === 'string' ? { name: ask } : ask;
       this.#checkLock(name);
-      if (mode !== 'exclusive' && mode !== 'shared') throw new InvalidArgumentError('mode', '"exclusive" or "shared"', mode);
+      if (mode !== 'exclusive' && mode !== 'shared')
+        throw new InvalidArgumentError('mode', '"exclusive" or "shared"', mode);
       return { name, mode, permits: null };
     });
     if (new Set(locks.map((lock) => lock.name)).size < locks.length) {
@@ -201,8 +197,10 @@ export class Pawl implements AsyncDisposable {
   async breakLock(name: string, settings: BreakSettings): Promise<void> {
     checkName(name);
     const { token, slot, reason, by = `process ${process.pid}` } = settings;
-    if (!isToken(token)) throw new InvalidArgumentError('token', 'the token (a bigint) of the grant to break', token);
-    if (slot !== undefined && !Number.isSafeInteger(slot)) throw new InvalidArgumentError('slot', 'a whole number', slot);
+    if (!isToken(token))
+      throw new InvalidArgumentError('token', 'the token (a bigint) of the grant to break', token);
+    if (slot !== undefined && !Number.isSafeInteger(slot))
+      throw new InvalidArgumentError('slot', 'a whole number', slot);
     checkName(reason, 'reason');
     checkName(by, 'by');
     const target: BreakTarget = { name, token, slot };
@@ -247,7 +245,10 @@ export class Pawl implements AsyncDisposable {
     if (permits !== null && checked.mode === 'shared') {
       throw new InvalidArgumentError('mode', '"exclusive" for a semaphore', checked.mode);
     }
-    return new Lease(await this.#keeper.acquire([{ name, mode: checked.mode, permits }], checked), this.#keeper);
+    return new Lease(
+      await this.#keeper.acquire([{ name, mode: checked.mode, permits }], checked),
+      this.#keeper,
+    );
   }
 
   async #runUnder<T>(

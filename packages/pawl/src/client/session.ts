@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../clock.ts';
 import { type PawlError, SessionEndedError } from '../errors.ts';
 import type { LockService, SessionEvent } from '../node/service.ts';
-import { type Moment, elapsedMs, now } from './deadline.ts';
+import { elapsedMs, type Moment, now } from './deadline.ts';
 import type { Announcer } from './events.ts';
 import type { Hold } from './hold.ts';
 
@@ -155,10 +155,14 @@ export class ClientSession {
 
   #arm(): void {
     const sinceMs = elapsedMs(this.#context.clock, this.#renewedAt);
-    const nextMs = [this.#renewalDueInMs(), this.ttlMs / 2 - sinceMs, this.ttlMs - sinceMs].filter((ms) => ms > 0);
+    const nextMs = [this.#renewalDueInMs(), this.ttlMs / 2 - sinceMs, this.ttlMs - sinceMs].filter(
+      (ms) => ms > 0,
+    );
     const delayMs = Math.min(...nextMs, LONGEST_TICK_MS);
     this.#timer?.cancel();
-    this.#timer = this.#context.clock.setTimer(Math.ceil(delayMs), () => this.#tick(), { keepProcess: false });
+    this.#timer = this.#context.clock.setTimer(Math.ceil(delayMs), () => this.#tick(), {
+      keepProcess: false,
+    });
   }
 
   /** At a third of the TTL (C2), and after a failure again after a twelfth. */
@@ -188,7 +192,8 @@ export class ClientSession {
     for (const hold of this.#holds) {
       const error = hold.endangered(sinceMs, this.#lastFailure);
       if (error === undefined) continue;
-      for (const { name, token } of hold.grants) this.#context.announcer.emit('atRisk', { name, token, error });
+      for (const { name, token } of hold.grants)
+        this.#context.announcer.emit('atRisk', { name, token, error });
     }
   }
 
@@ -200,7 +205,9 @@ export class ClientSession {
     this.#underWay += 1;
     try {
       const asked = [...this.#holds].filter((hold) => !hold.isLeaving);
-      const holds = asked.flatMap((hold) => hold.grants.map(({ name }) => ({ request: hold.requestId, name })));
+      const holds = asked.flatMap((hold) =>
+        hold.grants.map(({ name }) => ({ request: hold.requestId, name })),
+      );
       const { alive, gone } = await service.keepAlive(this.id, holds);
       if (this.#ended !== undefined) return;
       if (!alive) {
@@ -212,7 +219,8 @@ export class ClientSession {
       if (this.#ended !== undefined) return;
       this.#arm();
       this.#wakeFreshWaits();
-      for (const { request, name } of gone) this.#loseByRequest(request, `the engine says that "${name}" is not held`);
+      for (const { request, name } of gone)
+        this.#loseByRequest(request, `the engine says that "${name}" is not held`);
     } catch (error) {
       this.#lastFailure = error;
       if (this.#ended === undefined) announcer.emit('renewFailed', { ttlMs: this.ttlMs, error });
@@ -240,7 +248,13 @@ export class ClientSession {
   #giveBackRest(hold: Hold): void {
     if (hold.grants.length === 1) return;
     const id = { session: this.id, request: hold.requestId };
-    this.#context.service.cancel(id, hold.grants.map((grant) => grant.name), hold.forget).catch(leaveToExpiry);
+    this.#context.service
+      .cancel(
+        id,
+        hold.grants.map((grant) => grant.name),
+        hold.forget,
+      )
+      .catch(leaveToExpiry);
   }
 
   #lose(hold: Hold, reason: string, cause?: unknown): void {

@@ -31,7 +31,11 @@ export async function settle<T>(attempt: () => Promise<T>, { clock, goOn }: Sett
 }
 
 /** What `work` comes to, or `undefined` if that takes longer than `limitMs`; then it goes on unobserved. */
-export async function within<T>(clock: Clock, limitMs: number, work: Promise<T>): Promise<{ value: T } | undefined> {
+export async function within<T>(
+  clock: Clock,
+  limitMs: number,
+  work: Promise<T>,
+): Promise<{ value: T } | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const timer = clock.setTimer(limitMs, () => resolve(undefined));
   try {

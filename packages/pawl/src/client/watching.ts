@@ -24,7 +24,9 @@ export async function* watch(
   let last: string | undefined;
   while (signal?.aborted !== true) {
     const state = await look();
-    const seen = JSON.stringify(state, (_key, value) => (typeof value === 'bigint' ? value.toString() : value));
+    const seen = JSON.stringify(state, (_key, value) =>
+      typeof value === 'bigint' ? value.toString() : value,
+    );
     if (seen !== last) {
       last = seen;
       yield state;

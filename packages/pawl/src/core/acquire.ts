@@ -1,7 +1,7 @@
 import type { AcquireCommand, AcquireOutcome, AskedLock, Grant } from './commands.ts';
 import type { Draft, DraftLock } from './draft.ts';
 import { admit, enter, hasRoom, holderOf, isIdle } from './holders.ts';
-import type { RequestRecord, RequestedLock } from './records.ts';
+import type { RequestedLock, RequestRecord } from './records.ts';
 
 /**
  * Acquires one lock, or several all or nothing.
@@ -27,7 +27,8 @@ export function acquire(draft: Draft, command: AcquireCommand): AcquireOutcome {
     return { kind: 'held', name, holders, waiting };
   }
   const full = asked.find(({ lock }) => lock.waiting >= draft.surroundings.maxWaiters);
-  if (full !== undefined) return { kind: 'queueFull', name: full.lock.name, limit: draft.surroundings.maxWaiters };
+  if (full !== undefined)
+    return { kind: 'queueFull', name: full.lock.name, limit: draft.surroundings.maxWaiters };
   return queue(draft, command);
 }
 
@@ -43,7 +44,12 @@ function letIn(draft: Draft, command: AcquireCommand): AcquireOutcome {
     lock.permits = permits;
     return enter(lock, { ...command, mode });
   });
-  draft.putRequest(command, { state: 'held', locks: requested(command, null), lockDelayMs: command.lockDelayMs, how: null });
+  draft.putRequest(command, {
+    state: 'held',
+    locks: requested(command, null),
+    lockDelayMs: command.lockDelayMs,
+    how: null,
+  });
   return { kind: 'granted', grants };
 }
 
@@ -59,7 +65,12 @@ function queue(draft: Draft, command: AcquireCommand): AcquireOutcome {
     draft.enqueue(lock, { ticket, session, request, mode, owner, inbox, lockDelayMs, barging, several });
     tickets.set(name, ticket);
   }
-  draft.putRequest(command, { state: 'waiting', locks: requested(command, tickets), lockDelayMs: command.lockDelayMs, how: null });
+  draft.putRequest(command, {
+    state: 'waiting',
+    locks: requested(command, tickets),
+    lockDelayMs: command.lockDelayMs,
+    how: null,
+  });
   return { kind: 'queued', ahead };
 }
 

@@ -98,7 +98,12 @@ export type AcquireOutcome =
   | { readonly kind: 'granted'; readonly grants: readonly Grant[] }
   /** In the queue, behind `ahead` others at the time of joining (of several locks, the longest queue). */
   | { readonly kind: 'queued'; readonly ahead: number }
-  | { readonly kind: 'held'; readonly name: string; readonly holders: readonly Holder[]; readonly waiting: number }
+  | {
+      readonly kind: 'held';
+      readonly name: string;
+      readonly holders: readonly Holder[];
+      readonly waiting: number;
+    }
   | { readonly kind: 'finished'; readonly how: string }
   | { readonly kind: 'mismatch' }
   | { readonly kind: 'sessionEnded' }

@@ -2,14 +2,14 @@ import type { News, RequestId } from './commands.ts';
 import { lockKey, requestKey, waitKey } from './names.ts';
 import { encodeNews } from './news.ts';
 import {
+  encodeLock,
+  encodeRequest,
+  encodeWaiter,
   type Holder,
   type LockRecord,
   type RequestRecord,
   type Version,
   type Waiter,
-  encodeLock,
-  encodeRequest,
-  encodeWaiter,
 } from './records.ts';
 import type { ConditionalWrite, Wake } from './write.ts';
 
@@ -144,7 +144,8 @@ export class Draft {
   /** The write that makes the draft true, or `null` where nothing changed. */
   toWrite(): ConditionalWrite | null {
     const entries = new Map(this.#entries);
-    for (const [key, record] of this.#requests) entries.set(key, record === null ? null : encodeRequest(record));
+    for (const [key, record] of this.#requests)
+      entries.set(key, record === null ? null : encodeRequest(record));
     for (const lock of this.#locks.values()) {
       if (lock.changed) entries.set(lockKey(lock.name), encodeDraftLock(lock));
     }
@@ -159,7 +160,10 @@ export class Draft {
   }
 
   #guards() {
-    const locks = [...this.#locks.values()].map((lock) => ({ key: lockKey(lock.name), version: lock.version }));
+    const locks = [...this.#locks.values()].map((lock) => ({
+      key: lockKey(lock.name),
+      version: lock.version,
+    }));
     const requests = [...this.#loaded.requests].map(([key, { version }]) => ({ key, version }));
     return [...locks, ...requests];
   }

@@ -14,7 +14,9 @@ export function isIdle(lock: DraftLock): boolean {
 export function hasRoom(lock: DraftLock, mode: Mode): boolean {
   if (lock.holders.length === 0) return true;
   if (lock.permits !== null) return lock.holders.length < lock.permits;
-  return mode === 'shared' && lock.holders.length < MAX_HOLDERS && lock.holders.every((h) => h.mode === 'shared');
+  return (
+    mode === 'shared' && lock.holders.length < MAX_HOLDERS && lock.holders.every((h) => h.mode === 'shared')
+  );
 }
 
 /** Who is let in, with what a holder's record needs. */
@@ -85,7 +87,12 @@ export function admit(draft: Draft, lock: DraftLock): void {
     }
     draft.dequeue(lock, first.ticket);
     const grant = enter(lock, first);
-    const requested: RequestedLock = { name: lock.name, mode: first.mode, permits: lock.permits, ticket: null };
+    const requested: RequestedLock = {
+      name: lock.name,
+      mode: first.mode,
+      permits: lock.permits,
+      ticket: null,
+    };
     draft.putRequest(to, { state: 'held', locks: [requested], lockDelayMs: first.lockDelayMs, how: null });
     draft.tell(first.inbox, { kind: 'granted', to, grants: [grant] });
   }

@@ -12,7 +12,7 @@ import type {
 import type { Draft } from './draft.ts';
 import { admit, holderOf, replaceHolder } from './holders.ts';
 import { breakKey } from './names.ts';
-import { type RequestRecord, type RequestedLock, encodeBreak } from './records.ts';
+import { encodeBreak, type RequestedLock, type RequestRecord } from './records.ts';
 
 /** Gives back what a request holds, if it holds it under these very tokens (S4), and lets the next in. */
 export function release(draft: Draft, command: ReleaseCommand): ReleaseOutcome {
@@ -36,7 +36,8 @@ export function cancel(draft: Draft, command: CancelCommand): CancelOutcome {
   const known = draft.request(command);
   if (known?.state === 'done') return { kind: 'cancelled', wasGranted: false };
   withdraw(draft, command, known);
-  if (known !== null || !command.forget) finish(draft, command, known?.locks ?? [], 'cancelled', command.forget);
+  if (known !== null || !command.forget)
+    finish(draft, command, known?.locks ?? [], 'cancelled', command.forget);
   admitAfter(draft, known);
   return { kind: 'cancelled', wasGranted: known?.state === 'held' };
 }
@@ -60,7 +61,10 @@ export function bury(draft: Draft, command: BuryCommand): BuryOutcome {
     }
   }
   if (ghost !== null && haunted.length > 0) {
-    draft.putRequest({ session: ghost, request: command.request }, { state: 'held', locks: haunted, lockDelayMs: 0, how: null });
+    draft.putRequest(
+      { session: ghost, request: command.request },
+      { state: 'held', locks: haunted, lockDelayMs: 0, how: null },
+    );
   }
   withdraw(draft, command, known);
   draft.deleteRequest(command);
@@ -77,9 +81,14 @@ export function breakHold(draft: Draft, command: BreakCommand): BreakOutcome {
   if (holder === undefined || holder.token !== token || known === null) return { kind: 'notHeld' };
   replaceHolder(lock, command);
   const left = known.locks.filter((asked) => asked.name !== name);
-  if (left.length === 0) finish(draft, command, known.locks, 'broken', draft.surroundings.ended.has(command.session));
-  else if (!draft.surroundings.ended.has(command.session)) draft.putRequest(command, { ...known, locks: left });
-  draft.putEntry(breakKey(name), encodeBreak({ token, slot: holder.slot, by, reason, atMs, owner: holder.owner }));
+  if (left.length === 0)
+    finish(draft, command, known.locks, 'broken', draft.surroundings.ended.has(command.session));
+  else if (!draft.surroundings.ended.has(command.session))
+    draft.putRequest(command, { ...known, locks: left });
+  draft.putEntry(
+    breakKey(name),
+    encodeBreak({ token, slot: holder.slot, by, reason, atMs, owner: holder.owner }),
+  );
   const to = { session: command.session, request: command.request };
   draft.tell(holder.inbox, { kind: 'broken', to, name, reason });
   admit(draft, lock);
@@ -108,5 +117,11 @@ function finish(
   forget: boolean,
 ): void {
   if (forget) draft.deleteRequest(id);
-  else draft.putRequest(id, { state: 'done', locks: locks.map((asked) => ({ ...asked, ticket: null })), lockDelayMs: 0, how });
+  else
+    draft.putRequest(id, {
+      state: 'done',
+      locks: locks.map((asked) => ({ ...asked, ticket: null })),
+      lockDelayMs: 0,
+      how,
+    });
 }

@@ -18,6 +18,9 @@ export function decodeNews(message: string, version: Version): News | undefined 
     return undefined;
   }
   if (news.kind !== 'granted') return news;
-  const grants: Grant[] = news.grants.map((grant) => ({ ...grant, token: parseToken(grant.token) ?? version }));
+  const grants: Grant[] = news.grants.map((grant) => ({
+    ...grant,
+    token: parseToken(grant.token) ?? version,
+  }));
   return { ...news, grants };
 }

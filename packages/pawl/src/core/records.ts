@@ -1,5 +1,5 @@
 import { StoreCorruptError } from '../errors.ts';
-import { type Token, parseToken } from '../token.ts';
+import { parseToken, type Token } from '../token.ts';
 
 /** How a lock may be held: alone, or together with other shared holders. */
 export type Mode = 'exclusive' | 'shared';
@@ -92,7 +92,11 @@ export function encodeLock(record: LockRecord): string {
 
 /** Reads a lock's record that was stored at `version`: the token of every grant made by that commit. */
 export function decodeLock(key: string, text: string, version: Version): LockRecord {
-  const record = parse<LockRecord>(key, text, (r) => Array.isArray(r.holders) && Number.isSafeInteger(r.nextTicket));
+  const record = parse<LockRecord>(
+    key,
+    text,
+    (r) => Array.isArray(r.holders) && Number.isSafeInteger(r.nextTicket),
+  );
   const holders = record.holders.map((holder) => ({
     ...holder,
     token: holder.token === undefined ? version : readToken(key, holder.token),

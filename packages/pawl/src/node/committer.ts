@@ -6,7 +6,7 @@ import type { Loaded, LoadedRequest } from '../core/draft.ts';
 import { requestKey } from '../core/names.ts';
 import type { Engine, Version } from '../engines/engine.ts';
 import { ClosedError, EngineUnavailableError } from '../errors.ts';
-import { type Pending, groupByTouch } from './grouping.ts';
+import { groupByTouch, type Pending } from './grouping.ts';
 import { load } from './loading.ts';
 
 /** An outcome, and the version of the commit that made it true (of no use where nothing was written). */
@@ -115,7 +115,9 @@ export class Committer {
       else plans.push(plan);
     }
     if (plans.length === 0) return;
-    const results = await engine.commit(plans.map(({ decision }) => decision.write).filter((write) => write !== null));
+    const results = await engine.commit(
+      plans.map(({ decision }) => decision.write).filter((write) => write !== null),
+    );
     for (const [i, plan] of plans.entries()) {
       const result = results[i];
       if (result?.kind === 'committed') {

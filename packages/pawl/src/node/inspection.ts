@@ -1,8 +1,8 @@
 import type { RequestId } from '../core/commands.ts';
 import {
-  LOCK_PREFIX,
   breakKey,
   encodeName,
+  LOCK_PREFIX,
   lockKey,
   nameOfKey,
   requestKey,
@@ -10,12 +10,12 @@ import {
   waitPrefix,
 } from '../core/names.ts';
 import {
-  type Holder,
-  type LockRecord,
   decodeBreak,
   decodeLock,
   decodeRequest,
   decodeWaiter,
+  type Holder,
+  type LockRecord,
 } from '../core/records.ts';
 import type { Engine, Entry, ReadResult } from '../engines/engine.ts';
 import { InvalidArgumentError } from '../errors.ts';
@@ -32,10 +32,18 @@ export async function inspectLock(engine: Engine, name: string): Promise<LockSta
 }
 
 /** Locks in use, in the order of their encoded names. */
-export async function listLocks(engine: Engine, prefix: string, limit: number, after?: string): Promise<LockState[]> {
+export async function listLocks(
+  engine: Engine,
+  prefix: string,
+  limit: number,
+  after?: string,
+): Promise<LockState[]> {
   const from = after === undefined ? undefined : lockKey(after);
   const entries = await engine.list(LOCK_PREFIX + encodeName(prefix), limit, from);
-  return stateOf(engine, entries.map((entry) => nameOfKey(entry.key)));
+  return stateOf(
+    engine,
+    entries.map((entry) => nameOfKey(entry.key)),
+  );
 }
 
 /** The holder that a forced release means, or `undefined` where nobody holds the lock under that token. */
@@ -48,7 +56,11 @@ export async function findHolder(engine: Engine, target: BreakTarget): Promise<H
   );
   if (meant.length > 1) {
     const slots = meant.map((holder) => holder.slot).join(', ');
-    throw new InvalidArgumentError('slot', `one of ${slots}, since several hold the lock under this token`, target.slot);
+    throw new InvalidArgumentError(
+      'slot',
+      `one of ${slots}, since several hold the lock under this token`,
+      target.slot,
+    );
   }
   return meant[0];
 }
@@ -84,7 +96,8 @@ async function stateOf(engine: Engine, names: readonly string[]): Promise<LockSt
 function toState(name: string, { entries, ranges }: ReadResult, index: number): LockState {
   const entry = entries.get(lockKey(name));
   const lastBreak = entries.get(breakKey(name));
-  const record: LockRecord | null = entry === undefined ? null : decodeLock(entry.key, entry.value, entry.version);
+  const record: LockRecord | null =
+    entry === undefined ? null : decodeLock(entry.key, entry.value, entry.version);
   const holders = (record?.holders ?? []).flatMap(({ token, slot, mode, owner, ghost }) =>
     token === undefined ? [] : [{ token, slot, mode, owner, lockDelay: ghost }],
   );

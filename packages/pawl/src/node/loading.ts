@@ -3,7 +3,7 @@ import type { Loaded, LoadedLock, LoadedRequest } from '../core/draft.ts';
 import { lockKey, requestKey, waitPrefix } from '../core/names.ts';
 import { decodeLock, decodeRequest, decodeWaiter } from '../core/records.ts';
 import type { Engine } from '../engines/engine.ts';
-import { type Pending, lockNamesOf } from './grouping.ts';
+import { lockNamesOf, type Pending } from './grouping.ts';
 
 /** Loads all locks and requests that `pending` touches, in one round trip and from one snapshot. */
 export async function load(engine: Engine, pending: readonly Pending[], headWindow: number): Promise<Loaded> {

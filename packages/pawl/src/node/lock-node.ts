@@ -11,7 +11,7 @@ import type {
 } from '../core/commands.ts';
 import { requestKey } from '../core/names.ts';
 import { decodeNews } from '../core/news.ts';
-import { type Owner, type Version, decodeRequest } from '../core/records.ts';
+import { decodeRequest, type Owner, type Version } from '../core/records.ts';
 import type { Engine, EngineGuarantees } from '../engines/engine.ts';
 import { SessionEndedError } from '../errors.ts';
 import type { Token } from '../token.ts';
@@ -29,7 +29,7 @@ import type {
   SessionEvent,
   TransferAnswer,
 } from './service.ts';
-import { Undertaker, newSessionId } from './undertaker.ts';
+import { newSessionId, Undertaker } from './undertaker.ts';
 import { WaitingRoom } from './waiting-room.ts';
 
 export interface LockNodeOptions {
@@ -79,7 +79,8 @@ export class LockNode implements LockService {
 
   async openSession(ttlMs: number): Promise<string> {
     const session = newSessionId();
-    if (!(await this.#engine.openSession(session, ttlMs))) throw new SessionEndedError('it ended as it was opened');
+    if (!(await this.#engine.openSession(session, ttlMs)))
+      throw new SessionEndedError('it ended as it was opened');
     return session;
   }
 
@@ -93,7 +94,10 @@ export class LockNode implements LockService {
       const record = decodeRequest(key, entry.value);
       if (record.state === 'held') for (const { name } of record.locks) held.add(`${key} ${name}`);
     }
-    return { alive, gone: holds.filter(({ request, name }) => !held.has(`${requestKey(session, request)} ${name}`)) };
+    return {
+      alive,
+      gone: holds.filter(({ request, name }) => !held.has(`${requestKey(session, request)} ${name}`)),
+    };
   }
 
   async closeSession(session: string): Promise<void> {
@@ -110,7 +114,9 @@ export class LockNode implements LockService {
     try {
       const { outcome, version } = await this.#committer.submit(command);
       queued = outcome.kind === 'queued';
-      return outcome.kind === 'granted' ? { kind: 'granted', grants: withTokens(outcome.grants, version) } : outcome;
+      return outcome.kind === 'granted'
+        ? { kind: 'granted', grants: withTokens(outcome.grants, version) }
+        : outcome;
     } finally {
       if (!queued) this.#waitingRoom.remove(id);
     }
@@ -158,7 +164,8 @@ export class LockNode implements LockService {
     if (holder === undefined) return { kind: 'notHeld' };
     const { session, request } = holder;
     const atMs = this.#clock.wallMs();
-    return (await this.#committer.submit({ kind: 'break', session, request, name, token, reason, by, atMs })).outcome;
+    return (await this.#committer.submit({ kind: 'break', session, request, name, token, reason, by, atMs }))
+      .outcome;
   }
 
   inspect(name: string): Promise<LockState> {
@@ -216,7 +223,11 @@ export class LockNode implements LockService {
 
   #granted(to: RequestId, grants: readonly Grant[], version: Version): void {
     this.#waitingRoom.remove(to);
-    this.#listeners.get(to.session)?.({ kind: 'granted', request: to.request, grants: withTokens(grants, version) });
+    this.#listeners.get(to.session)?.({
+      kind: 'granted',
+      request: to.request,
+      grants: withTokens(grants, version),
+    });
   }
 }
 
@@ -224,7 +235,10 @@ function idOf({ session, request }: RequestId): RequestId {
   return { session, request };
 }
 
-function namesAndTokens(grants: readonly { name: string; token: Token }[]): { names: string[]; tokens: Token[] } {
+function namesAndTokens(grants: readonly { name: string; token: Token }[]): {
+  names: string[];
+  tokens: Token[];
+} {
   return { names: grants.map((grant) => grant.name), tokens: grants.map((grant) => grant.token) };
 }
 

@@ -96,9 +96,18 @@ export interface LockService {
   /** Gives back all that the session holds, without lock-delay, and ends it. */
   closeSession(session: string): Promise<void>;
   acquire(id: RequestId, locks: readonly AskedLock[], options: AcquireOptions): Promise<AcquireAnswer>;
-  release(id: RequestId, grants: readonly { name: string; token: Token }[], forget: boolean): Promise<ReleaseOutcome>;
+  release(
+    id: RequestId,
+    grants: readonly { name: string; token: Token }[],
+    forget: boolean,
+  ): Promise<ReleaseOutcome>;
   cancel(id: RequestId, names: readonly string[], forget: boolean): Promise<CancelOutcome>;
-  transfer(from: RequestId, grants: readonly { name: string; token: Token }[], to: RequestId, owner: Owner): Promise<TransferAnswer>;
+  transfer(
+    from: RequestId,
+    grants: readonly { name: string; token: Token }[],
+    to: RequestId,
+    owner: Owner,
+  ): Promise<TransferAnswer>;
   breakHold(target: BreakTarget, reason: string, by: string): Promise<BreakOutcome>;
   inspect(name: string): Promise<LockState>;
   /** Locks in use whose name starts with `prefix`, after the name `after`, in the order of their encoded names. */

@@ -59,7 +59,8 @@ export class Undertaker {
       const entries = await this.#engine.list(requestPrefix(session), PAGE);
       const burials = entries.map(async ({ key, value }) => {
         const { locks, state, lockDelayMs } = decodeRequest(key, value);
-        const ghost = haunt && state === 'held' && lockDelayMs > 0 ? await this.#openGhost(lockDelayMs) : null;
+        const ghost =
+          haunt && state === 'held' && lockDelayMs > 0 ? await this.#openGhost(lockDelayMs) : null;
         const names = locks.map((lock) => lock.name);
         await this.#committer.submit({ kind: 'bury', session, request: requestOfKey(key), names, ghost });
       });
