@@ -59,7 +59,8 @@ export class Endings {
   #look(): void {
     if (this.#watchers.size === 0) return;
     try {
-      if (this.#sessions.anyDue(this.#clock.sinceBootMs()) || this.#transactions.wasRestarted()) this.#sweep();
+      if (this.#sessions.anyDue(this.#clock.sinceBootMs()) || this.#transactions.wasRestarted())
+        this.#sweep();
       this.#tellAll(this.#sessions.ended());
     } catch {
       // The next look comes soon; whoever calls the engine is told what is wrong with it.

@@ -16,7 +16,9 @@ export class Entries {
   constructor(db: DatabaseSync) {
     this.#get = db.prepare('SELECT value, version FROM entry WHERE key = ?');
     this.#version = db.prepare('SELECT version FROM entry WHERE key = ?');
-    this.#range = db.prepare('SELECT key, value, version FROM entry WHERE key >= ? AND key < ? ORDER BY key LIMIT ?');
+    this.#range = db.prepare(
+      'SELECT key, value, version FROM entry WHERE key >= ? AND key < ? ORDER BY key LIMIT ?',
+    );
     this.#put = db.prepare(
       'INSERT INTO entry (key, value, version) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = excluded.version',
     );

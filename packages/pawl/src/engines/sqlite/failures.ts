@@ -64,9 +64,13 @@ export function storeError(error: unknown, where: string, outcome: ErrorOutcome)
         cause: error,
       });
     case SQLITE_FULL:
-      return new EngineUnavailableError(`${where} could not be written: the disk is full. Make room.`, outcome, {
-        cause: error,
-      });
+      return new EngineUnavailableError(
+        `${where} could not be written: the disk is full. Make room.`,
+        outcome,
+        {
+          cause: error,
+        },
+      );
     default:
       return new EngineUnavailableError(
         `${where} could not be used: SQLite says "${said}". Check the disk and the file's permissions.`,
@@ -78,7 +82,8 @@ export function storeError(error: unknown, where: string, outcome: ErrorOutcome)
 
 /** The primary result code of an SQLite error, `undefined` for any other error. */
 function resultCode(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number')
+    return undefined;
   return error.errcode & 0xff;
 }
 

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../../clock.ts';
 import { InvalidArgumentError } from '../../errors.ts';
 import type { Engine } from '../engine.ts';
+import { Connection } from './connection.ts';
 import { openingError } from './failures.ts';
 import { checkPath, nameOf, openDatabase, watchFile } from './opening.ts';
 import { Patience } from './patience.ts';
@@ -39,13 +40,8 @@ export async function sqliteEngine(options: SqliteEngineOptions): Promise<Engine
   const patience = new Patience(clock, busyTimeoutMs, where);
   const db = await openDatabase(path, patience, clock.bootId());
   try {
-    const engine = new SqliteEngine({
-      db,
-      where,
-      clock,
-      patience,
-      checkFile: watchFile(path, where),
-    });
+    const connection = new Connection(db, where, watchFile(path, where));
+    const engine = new SqliteEngine(connection, clock, patience);
     await engine.noticeRestart();
     return engine;
   } catch (error) {

@@ -1,4 +1,5 @@
 import { accessSync, constants, type Stats, statSync } from 'node:fs';
+import { stat as lookAt } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { InvalidArgumentError, StoreUnusableError } from '../../errors.ts';
@@ -22,7 +23,11 @@ export function checkPath(path: unknown): string {
     throw new InvalidArgumentError('path', 'the path of a file', path);
   }
   if (path === ':memory:') {
-    throw new InvalidArgumentError('path', 'the path of a file (to keep locks in memory, use memoryEngine)', path);
+    throw new InvalidArgumentError(
+      'path',
+      'the path of a file (to keep locks in memory, use memoryEngine)',
+      path,
+    );
   }
   return resolve(path);
 }
@@ -56,14 +61,14 @@ export async function openDatabase(path: string, patience: Patience, bootId: str
  * @returns a check that throws once it is another: who goes on with a file that was removed or replaced shares no
  * locks with those who open the new one.
  */
-export function watchFile(path: string, where: string): () => void {
+export function watchFile(path: string, where: string): () => Promise<void> {
   const opened = stat(path, where);
-  return () => {
-    const now = stat(path, where);
+  return async () => {
+    const now = await lookAt(path).catch(() => undefined);
     if (now?.ino === opened?.ino && now?.dev === opened?.dev) return;
     throw new StoreUnusableError(
       where,
-      'its file was removed or replaced while it was open; stop every process that uses it',
+      'its file was removed or replaced while it was open; stop every process that uses it, then start again',
     );
   };
 }
@@ -71,7 +76,10 @@ export function watchFile(path: string, where: string): () => void {
 function prepare(db: DatabaseSync, where: string, bootId: string): void {
   const found = identify(db, where);
   if (db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode !== 'wal') {
-    throw new StoreUnusableError(where, 'its file system cannot do a write-ahead log; use a disk of this machine');
+    throw new StoreUnusableError(
+      where,
+      'its file system cannot do a write-ahead log; use a disk of this machine',
+    );
   }
   if (found === 'ready') return;
   db.exec('BEGIN IMMEDIATE');
@@ -88,12 +96,16 @@ function prepare(db: DatabaseSync, where: string, bootId: string): void {
 /** Finds out what SQLite would only call "unable to open database file". */
 function checkFile(path: string, where: string): void {
   const file = stat(path, where);
+  if (file?.isDirectory())
+    throw new StoreUnusableError(where, 'it is a directory; give the path of a file in it');
   checkDirectory(path, where);
   if (file === undefined) return;
-  if (file.isDirectory()) throw new StoreUnusableError(where, 'it is a directory; give the path of a file in it');
   if (!file.isFile()) throw new StoreUnusableError(where, 'it is no regular file');
   if (!allows(path, constants.R_OK | constants.W_OK)) {
-    throw new StoreUnusableError(where, 'this process may not read and write the file; check its owner and mode');
+    throw new StoreUnusableError(
+      where,
+      'this process may not read and write the file; check its owner and mode',
+    );
   }
 }
 

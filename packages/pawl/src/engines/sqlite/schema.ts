@@ -61,9 +61,14 @@ export function identify(db: DatabaseSync, where: string): 'empty' | 'ready' {
     }
     return 'ready';
   }
-  const { objects } = db.prepare('SELECT count(*) AS objects FROM sqlite_schema').get() as { objects: number };
+  const { objects } = db.prepare('SELECT count(*) AS objects FROM sqlite_schema').get() as {
+    objects: number;
+  };
   if (applicationId !== 0 || format !== 0 || objects > 0) {
-    throw new StoreUnusableError(where, 'it is an SQLite database of another application; give Pawl a file of its own');
+    throw new StoreUnusableError(
+      where,
+      'it is an SQLite database of another application; give Pawl a file of its own',
+    );
   }
   return 'empty';
 }

@@ -2,6 +2,12 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Transaction } from './transactions.ts';
 
 /**
+ * The grain of the machine's time since boot. An expiry is put off by it, so that no session ends before its TTL is
+ * over by the finer clock of its client.
+ */
+const GRAIN_MS = 10;
+
+/**
  * The liveness of sessions. An end is decided and written down in one transaction, before anybody is told of it, so
  * that nothing can undo it: not even a restart of the machine, after which time counts from zero again.
  */
@@ -33,7 +39,7 @@ export class Sessions {
   /** Opens a session or keeps it alive. @returns false where one of that id has ended. */
   open(transaction: Transaction, id: string, ttlMs: number): boolean {
     if (this.#state(transaction, id) === 'ended') return false;
-    this.#open.run(id, ttlMs, transaction.nowMs + ttlMs);
+    this.#open.run(id, ttlMs, transaction.nowMs + ttlMs + GRAIN_MS);
     return true;
   }
 
@@ -46,7 +52,7 @@ export class Sessions {
     const alive = new Set<string>();
     for (const id of ids) {
       if (!this.isAlive(transaction, id)) continue;
-      this.#renew.run(transaction.nowMs, id);
+      this.#renew.run(transaction.nowMs + GRAIN_MS, id);
       alive.add(id);
     }
     return alive;
@@ -80,7 +86,7 @@ export class Sessions {
 
   /** After a restart of the machine, during which no time was counted: gives every live session its whole TTL. */
   restart(nowMs: number): void {
-    this.#restart.run(nowMs);
+    this.#restart.run(nowMs + GRAIN_MS);
   }
 
   #state(transaction: Transaction, id: string): 'alive' | 'ended' | 'unknown' {

@@ -1,4 +1,3 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../../clock.ts';
 import { ClosedError, InvalidArgumentError } from '../../errors.ts';
 import { MAX_TOKEN } from '../../token.ts';
@@ -13,6 +12,7 @@ import type {
   Version,
 } from '../engine.ts';
 import { commitOne, type Tables } from './commit.ts';
+import type { Connection } from './connection.ts';
 import { Endings } from './endings.ts';
 import { Entries } from './entries.ts';
 import { isBusy, storeError } from './failures.ts';
@@ -36,34 +36,26 @@ export const sqliteGuarantees: EngineGuarantees = {
   sweepMs: 150,
 };
 
-export interface SqliteEngineParts {
-  readonly db: DatabaseSync;
-  /** The name of the database in messages. */
-  readonly where: string;
-  readonly clock: Clock;
-  readonly patience: Patience;
-  /** @throws where the file at the path is no longer the one that was opened. */
-  readonly checkFile: () => void;
-}
-
 /** An engine over a database that is open and has its tables. */
 export class SqliteEngine implements Engine {
   readonly guarantees = sqliteGuarantees;
-  readonly #parts: SqliteEngineParts;
+  readonly #connection: Connection;
+  readonly #patience: Patience;
   readonly #tables: Tables;
   readonly #transactions: Transactions;
   readonly #endings: Endings;
-  readonly #begin: StatementSync;
-  readonly #finish: StatementSync;
   #closed = false;
 
-  constructor(parts: SqliteEngineParts) {
-    const { db, clock } = parts;
+  constructor(connection: Connection, clock: Clock, patience: Patience) {
+    const { db } = connection;
     const entries = new Entries(db);
     const sessions = new Sessions(db);
-    this.#parts = parts;
+    this.#connection = connection;
+    this.#patience = patience;
     this.#transactions = new Transactions({
-      ...parts,
+      connection,
+      clock,
+      patience,
       onRestart: (nowMs) => {
         sessions.restart(nowMs);
         wakes.restart();
@@ -76,13 +68,12 @@ export class SqliteEngine implements Engine {
     const wakes = new Wakes(db, this.#transactions, clock);
     this.#tables = { entries, sessions, wakes };
     this.#endings = new Endings(sessions, this.#transactions, clock);
-    this.#begin = db.prepare('BEGIN');
-    this.#finish = db.prepare('COMMIT');
   }
 
   /** Starts the sessions' TTLs anew if the machine was restarted since the database was last written. */
   async noticeRestart(): Promise<void> {
-    if (await this.#snapshot(() => this.#transactions.wasRestarted())) await this.#transactions.submit(() => {});
+    if (await this.#snapshot(() => this.#transactions.wasRestarted()))
+      await this.#transactions.submit(() => {});
   }
 
   read(query: ReadQuery): Promise<ReadResult> {
@@ -96,7 +87,7 @@ export class SqliteEngine implements Engine {
   async commit(batch: readonly ConditionalWrite[]): Promise<readonly CommitResult[]> {
     this.#checkOpen();
     return this.#transactions.submit((transaction) =>
-      batch.map((write) => commitOne(this.#tables, transaction, write, this.#parts.where)),
+      batch.map((write) => commitOne(this.#tables, transaction, write, this.#connection.where)),
     );
   }
 
@@ -148,22 +139,16 @@ export class SqliteEngine implements Engine {
     this.#transactions.close();
     this.#endings.close();
     this.#tables.wakes.close();
-    this.#parts.db.close();
+    this.#connection.db.close();
   }
 
-  /** Runs `look` on one snapshot of the database. */
   async #snapshot<T>(look: () => T): Promise<T> {
-    return this.#parts.patience.untilFree(() => {
+    return this.#patience.untilFree(() => {
       this.#checkOpen();
       try {
-        this.#begin.run();
-        try {
-          return look();
-        } finally {
-          this.#finish.run();
-        }
+        return this.#connection.read(look);
       } catch (error) {
-        throw isBusy(error) ? error : storeError(error, this.#parts.where, 'definite');
+        throw isBusy(error) ? error : storeError(error, this.#connection.where, 'definite');
       }
     });
   }

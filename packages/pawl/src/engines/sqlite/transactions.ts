@@ -1,7 +1,8 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
 import type { Clock } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
 import type { Version, Wake } from '../engine.ts';
+import type { Connection } from './connection.ts';
 import { isBusy, storeError } from './failures.ts';
 import type { Patience } from './patience.ts';
 
@@ -20,16 +21,13 @@ export interface Transaction {
 }
 
 export interface TransactionsOptions {
-  readonly db: DatabaseSync;
-  readonly where: string;
+  readonly connection: Connection;
   readonly clock: Clock;
   readonly patience: Patience;
   /** Called first in a transaction that finds that the machine was restarted. */
   readonly onRestart: (nowMs: number) => void;
   /** Called after a transaction was committed. */
   readonly onCommitted: (transaction: Transaction) => void;
-  /** @throws where the file at the path is no longer the one that was opened. */
-  readonly checkFile: () => void;
 }
 
 interface Job {
@@ -39,14 +37,11 @@ interface Job {
 }
 
 /**
- * Runs jobs in write transactions. All jobs that are submitted in one turn of the event loop, or while another
- * process holds the write lock, share one transaction and so one flush to the disk.
+ * Runs jobs in write transactions. All jobs that come in together, or while another process holds
+ * the write lock, share one transaction and so one flush to the disk.
  */
 export class Transactions {
   readonly #options: TransactionsOptions;
-  readonly #begin: StatementSync;
-  readonly #commit: StatementSync;
-  readonly #rollback: StatementSync;
   readonly #meta: StatementSync;
   readonly #saveMeta: StatementSync;
   #jobs: Job[] = [];
@@ -54,11 +49,8 @@ export class Transactions {
   #closed = false;
 
   constructor(options: TransactionsOptions) {
-    const { db } = options;
+    const { db } = options.connection;
     this.#options = options;
-    this.#begin = db.prepare('BEGIN IMMEDIATE');
-    this.#commit = db.prepare('COMMIT');
-    this.#rollback = db.prepare('ROLLBACK');
     this.#meta = db.prepare('SELECT version, wake_seq AS wakeSeq, boot_id AS bootId FROM meta');
     this.#meta.setReadBigInts(true);
     this.#saveMeta = db.prepare('UPDATE meta SET version = ?, wake_seq = ?, boot_id = ?');
@@ -75,8 +67,7 @@ export class Transactions {
       this.#jobs.push({ run, settle: () => settle(), reject });
       if (!this.#running) {
         this.#running = true;
-        // After the I/O of this turn, so that all that came in together goes to the disk together.
-        setImmediate(() => void this.#drain());
+        void this.#drain();
       }
     });
   }
@@ -98,41 +89,44 @@ export class Transactions {
   }
 
   async #drain(): Promise<void> {
-    try {
-      await this.#options.patience.untilFree(() => this.#transact());
-    } catch (error) {
-      // Nothing of these jobs has begun: the lock was not to be had.
-      for (const { reject } of this.#jobs.splice(0)) reject(error);
+    const { connection, patience } = this.#options;
+    while (this.#jobs.length > 0) {
+      try {
+        // While this goes to the file system and back, all that comes in gathers, and then goes to the disk together.
+        await connection.checkFile();
+        await patience.untilFree(() => this.#transact());
+      } catch (error) {
+        // Nothing of these jobs has begun.
+        for (const { reject } of this.#jobs.splice(0)) reject(error);
+      }
     }
-    if (this.#jobs.length > 0) setImmediate(() => void this.#drain());
-    else this.#running = false;
+    this.#running = false;
   }
 
   /** Runs all jobs there are in one transaction. @throws only where no job was begun. */
   #transact(): void {
     if (this.#closed || this.#jobs.length === 0) return;
-    const { where, checkFile, onCommitted } = this.#options;
+    const { connection, onCommitted } = this.#options;
     try {
-      checkFile();
-      this.#begin.run();
+      connection.beginWrite();
     } catch (error) {
-      throw isBusy(error) ? error : storeError(error, where, 'definite');
+      throw isBusy(error) ? error : storeError(error, connection.where, 'definite');
     }
     const jobs = this.#jobs.splice(0);
     let transaction: Transaction;
     try {
       transaction = this.#work(jobs);
     } catch (error) {
-      this.#undo();
-      for (const { reject } of jobs) reject(storeError(error, where, 'definite'));
+      connection.undo();
+      for (const { reject } of jobs) reject(storeError(error, connection.where, 'definite'));
       return;
     }
     try {
-      this.#commit.run();
+      connection.commit();
     } catch (error) {
-      this.#undo();
+      connection.undo();
       // The log may have reached the disk although its flush failed; then the next process to open it finds it whole.
-      for (const { reject } of jobs) reject(storeError(error, where, 'indefinite'));
+      for (const { reject } of jobs) reject(storeError(error, connection.where, 'indefinite'));
       return;
     }
     for (const { settle } of jobs) settle();
@@ -164,12 +158,5 @@ export class Transactions {
       wakeSeq: bigint;
       bootId: string;
     };
-  }
-
-  /** SQLite itself has already undone the transaction after some errors; then there is nothing left to undo. */
-  #undo(): void {
-    try {
-      this.#rollback.run();
-    } catch {}
   }
 }

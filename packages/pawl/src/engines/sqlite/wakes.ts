@@ -36,9 +36,13 @@ export class Wakes {
 
   constructor(db: DatabaseSync, transactions: Transactions, clock: Clock) {
     this.#transactions = transactions;
-    this.#insert = db.prepare('INSERT INTO wake (seq, inbox, message, version, at_ms) VALUES (?, ?, ?, ?, ?)');
+    this.#insert = db.prepare(
+      'INSERT INTO wake (seq, inbox, message, version, at_ms) VALUES (?, ?, ?, ?, ?)',
+    );
     this.#purge = db.prepare('DELETE FROM wake WHERE seq < (SELECT min(seq) FROM wake) + ? AND at_ms <= ?');
-    this.#newer = db.prepare('SELECT seq, message, version FROM wake WHERE inbox = ? AND seq > ? ORDER BY seq');
+    this.#newer = db.prepare(
+      'SELECT seq, message, version FROM wake WHERE inbox = ? AND seq > ? ORDER BY seq',
+    );
     this.#newer.setReadBigInts(true);
     this.#clear = db.prepare('DELETE FROM wake');
     this.#dataVersion = db.prepare('PRAGMA data_version');
@@ -124,7 +128,8 @@ export class Wakes {
   /** In a turn of its own, so that a listener that throws disturbs nobody here. */
   #deliver(subscription: Subscription, message: string, version: Version): void {
     queueMicrotask(() => {
-      if (this.#subscriptions.get(subscription.inbox)?.has(subscription)) subscription.listener(message, version);
+      if (this.#subscriptions.get(subscription.inbox)?.has(subscription))
+        subscription.listener(message, version);
     });
   }
 

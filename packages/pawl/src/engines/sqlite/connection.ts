@@ -1,0 +1,51 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+/** An open database that has its tables, and the bounds of its transactions. */
+export class Connection {
+  readonly db: DatabaseSync;
+  /** The name of the database in messages. */
+  readonly where: string;
+  /** @throws {StoreUnusableError} where the file at the path is no longer the one that was opened. */
+  readonly checkFile: () => Promise<void>;
+  readonly #begin: StatementSync;
+  readonly #beginImmediate: StatementSync;
+  readonly #commit: StatementSync;
+  readonly #rollback: StatementSync;
+
+  constructor(db: DatabaseSync, where: string, checkFile: () => Promise<void>) {
+    this.db = db;
+    this.where = where;
+    this.checkFile = checkFile;
+    this.#begin = db.prepare('BEGIN');
+    this.#beginImmediate = db.prepare('BEGIN IMMEDIATE');
+    this.#commit = db.prepare('COMMIT');
+    this.#rollback = db.prepare('ROLLBACK');
+  }
+
+  /** Runs `look` on one snapshot of the database. */
+  read<T>(look: () => T): T {
+    this.#begin.run();
+    try {
+      return look();
+    } finally {
+      // There is nothing to commit, so either end will do, and this one also does after an error.
+      this.undo();
+    }
+  }
+
+  /** Begins to write. @throws SQLite's busy error where another process is writing. */
+  beginWrite(): void {
+    this.#beginImmediate.run();
+  }
+
+  commit(): void {
+    this.#commit.run();
+  }
+
+  /** After some errors SQLite has undone the transaction itself; then there is nothing left to undo. */
+  undo(): void {
+    try {
+      this.#rollback.run();
+    } catch {}
+  }
+}
