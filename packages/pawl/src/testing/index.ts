@@ -1,0 +1,8 @@
+export {
+  type EngineMethod,
+  type Fault,
+  MemoryFaults,
+  MemoryStore,
+  memoryEngine,
+} from '../engines/memory/index.ts';
+export { SimulatedClock, type SimulatedClockOptions, SimulatedTime } from './simulated-clock.ts';
