@@ -5,4 +5,11 @@ export {
   MemoryStore,
   memoryEngine,
 } from '../engines/memory/index.ts';
+export {
+  type ConformanceOptions,
+  conformanceChecks,
+  type EngineSubject,
+  engineConformance,
+  type TestRunner,
+} from './conformance/index.ts';
 export { SimulatedClock, type SimulatedClockOptions, SimulatedTime } from './simulated-clock.ts';

@@ -146,6 +146,7 @@ describe('sqliteEngine', () => {
     const other = await open(path);
     await put(other, 'key', 'value of the other');
     await expect(put(engine, 'key', 'lost')).rejects.toMatchObject({ code: 'PAWL_STORE_UNUSABLE' });
+    await expect(engine.list('', 1)).rejects.toMatchObject({ code: 'PAWL_STORE_UNUSABLE' });
   });
 
   it('takes an empty file for a new database', async () => {

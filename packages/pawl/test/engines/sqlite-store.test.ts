@@ -61,7 +61,7 @@ describe('the SQLite store', () => {
     expect(entries.get('key')?.version).toBe(MAX_TOKEN);
   });
 
-  it.each([-1n, MAX_TOKEN, 2n ** 70n])('S1: cannot be raised to %s', async (version) => {
+  it.each([-1n, 0n, MAX_TOKEN, 2n ** 70n])('S1: cannot be raised to %s', async (version) => {
     const engine = await open(newPath());
     await expect(engine.raiseVersion(version)).rejects.toMatchObject({ code: 'PAWL_INVALID_ARGUMENT' });
   });
@@ -111,6 +111,17 @@ describe('the SQLite store', () => {
     expect(done).toBe(false);
     release();
     expect(await writing).toBe(1n);
+  });
+
+  it('lets the event loop turn, however much is read', async () => {
+    const engine = await open(newPath());
+    let fired = false;
+    setTimeout(() => {
+      fired = true;
+    }, 1);
+    let reads = 0;
+    for (; !fired && reads < 100_000; reads++) await engine.read({ keys: ['key'], ranges: [] });
+    expect(reads).toBeLessThan(100_000);
   });
 
   it('delivers wakes to inboxes of its own process, and of other engines on the same file', async () => {

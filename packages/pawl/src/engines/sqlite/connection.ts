@@ -10,7 +10,6 @@ export class Connection {
   readonly #begin: StatementSync;
   readonly #beginImmediate: StatementSync;
   readonly #commit: StatementSync;
-  readonly #rollback: StatementSync;
 
   constructor(db: DatabaseSync, where: string, checkFile: () => Promise<void>) {
     this.db = db;
@@ -19,7 +18,6 @@ export class Connection {
     this.#begin = db.prepare('BEGIN');
     this.#beginImmediate = db.prepare('BEGIN IMMEDIATE');
     this.#commit = db.prepare('COMMIT');
-    this.#rollback = db.prepare('ROLLBACK');
   }
 
   /** Runs `look` on one snapshot of the database. */
@@ -28,7 +26,7 @@ export class Connection {
     try {
       return look();
     } finally {
-      // There is nothing to commit, so either end will do, and this one also does after an error.
+      // Nothing is to be committed, and this end also serves after an error.
       this.undo();
     }
   }
@@ -42,10 +40,14 @@ export class Connection {
     this.#commit.run();
   }
 
-  /** After some errors SQLite has undone the transaction itself; then there is nothing left to undo. */
   undo(): void {
-    try {
-      this.#rollback.run();
-    } catch {}
+    undo(this.db);
   }
+}
+
+/** Undoes the transaction. After some errors SQLite has done so itself; then there is nothing left to undo. */
+export function undo(db: DatabaseSync): void {
+  try {
+    db.exec('ROLLBACK');
+  } catch {}
 }

@@ -40,8 +40,11 @@ export async function sqliteEngine(options: SqliteEngineOptions): Promise<Engine
   const patience = new Patience(clock, busyTimeoutMs, where);
   const db = await openDatabase(path, patience, clock.bootId());
   try {
-    const connection = new Connection(db, where, watchFile(path, where));
-    const engine = new SqliteEngine(connection, clock, patience);
+    const checkFile = watchFile(path, where);
+    // To prepare statements is to read the schema, which another process may have locked.
+    const engine = await patience.untilFree(
+      () => new SqliteEngine(new Connection(db, where, checkFile), clock, patience),
+    );
     await engine.noticeRestart();
     return engine;
   } catch (error) {

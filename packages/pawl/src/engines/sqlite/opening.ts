@@ -3,6 +3,7 @@ import { stat as lookAt } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { InvalidArgumentError, StoreUnusableError } from '../../errors.ts';
+import { undo } from './connection.ts';
 import { openingError } from './failures.ts';
 import type { Patience } from './patience.ts';
 import { createTables, identify } from './schema.ts';
@@ -45,8 +46,6 @@ export async function openDatabase(path: string, patience: Patience, bootId: str
   try {
     const opened = new DatabaseSync(path);
     db = opened;
-    // fullfsync is what makes a flush reach the disk itself on macOS; elsewhere it does nothing.
-    db.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON');
     await patience.untilFree(() => prepare(opened, where, bootId));
     return db;
   } catch (error) {
@@ -59,21 +58,29 @@ export async function openDatabase(path: string, patience: Patience, bootId: str
  * Remembers which file is at the path now.
  *
  * @returns a check that throws once it is another: who goes on with a file that was removed or replaced shares no
- * locks with those who open the new one.
+ * locks with those who open the new one. All that ask at once share one look at the file system.
  */
 export function watchFile(path: string, where: string): () => Promise<void> {
   const opened = stat(path, where);
-  return async () => {
+  let looking: Promise<void> | undefined;
+  const look = async () => {
     const now = await lookAt(path).catch(() => undefined);
+    looking = undefined;
     if (now?.ino === opened?.ino && now?.dev === opened?.dev) return;
     throw new StoreUnusableError(
       where,
       'its file was removed or replaced while it was open; stop every process that uses it, then start again',
     );
   };
+  return () => {
+    looking ??= look();
+    return looking;
+  };
 }
 
 function prepare(db: DatabaseSync, where: string, bootId: string): void {
+  // fullfsync is what makes a flush reach the disk itself on macOS; elsewhere it does nothing.
+  db.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON');
   const found = identify(db, where);
   if (db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode !== 'wal') {
     throw new StoreUnusableError(
@@ -88,7 +95,7 @@ function prepare(db: DatabaseSync, where: string, bootId: string): void {
     if (identify(db, where) === 'empty') createTables(db, bootId);
     db.exec('COMMIT');
   } catch (error) {
-    db.exec('ROLLBACK');
+    undo(db);
     throw error;
   }
 }
@@ -96,8 +103,9 @@ function prepare(db: DatabaseSync, where: string, bootId: string): void {
 /** Finds out what SQLite would only call "unable to open database file". */
 function checkFile(path: string, where: string): void {
   const file = stat(path, where);
-  if (file?.isDirectory())
+  if (file?.isDirectory()) {
     throw new StoreUnusableError(where, 'it is a directory; give the path of a file in it');
+  }
   checkDirectory(path, where);
   if (file === undefined) return;
   if (!file.isFile()) throw new StoreUnusableError(where, 'it is no regular file');
@@ -128,9 +136,7 @@ function stat(path: string, where: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch (cause) {
-    throw new StoreUnusableError(where, `"${path}" cannot be looked at`, {
-      cause,
-    });
+    throw new StoreUnusableError(where, `"${path}" cannot be looked at`, { cause });
   }
 }
 

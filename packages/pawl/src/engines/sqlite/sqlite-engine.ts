@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { ClosedError, InvalidArgumentError } from '../../errors.ts';
-import { MAX_TOKEN } from '../../token.ts';
+import { isToken, MAX_TOKEN } from '../../token.ts';
 import type {
   CommitResult,
   ConditionalWrite,
@@ -123,8 +123,8 @@ export class SqliteEngine implements Engine {
 
   async raiseVersion(version: Version): Promise<Version> {
     this.#checkOpen();
-    if (typeof version !== 'bigint' || version < 0n || version >= MAX_TOKEN) {
-      throw new InvalidArgumentError('version', `a bigint from 0 to ${MAX_TOKEN - 1n}`, version);
+    if (!isToken(version) || version === MAX_TOKEN) {
+      throw new InvalidArgumentError('version', `a bigint from 1 to ${MAX_TOKEN - 1n}`, version);
     }
     return this.#transactions.submit((transaction) => {
       const before = transaction.version;
@@ -143,6 +143,9 @@ export class SqliteEngine implements Engine {
   }
 
   async #snapshot<T>(look: () => T): Promise<T> {
+    this.#checkOpen();
+    // This also lets the event loop turn: whoever reads in a loop must not keep everybody else waiting.
+    await this.#connection.checkFile();
     return this.#patience.untilFree(() => {
       this.#checkOpen();
       try {
