@@ -37,6 +37,8 @@ export interface AdviceReport {
 const TTLS_MS = [100, 250, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];
 /** So long after a session's end an engine that was not named is taken to notice it, in ms (L1). */
 const SWEEP_MS = 250;
+/** So long a renewal is taken to last where no engine was named, in ms. */
+const ROUND_TRIP_MS = 1;
 
 /**
  * Measures this host, or reads pauses from a file, and prices TTLs on it.
@@ -52,7 +54,9 @@ export async function advise(options: AdviseOptions, random: () => number): Prom
   const measured =
     options.pauses === undefined ? await measureHost(forMs, engine && (() => engine.ask())) : null;
   const stalls = measured === null ? readPauses(options.pauses ?? '') : stallsPerOperation(measured, workMs);
-  const workload = { workMs, crashRate, stallsMs: stalls };
+  const roundTripMs =
+    measured === null ? ROUND_TRIP_MS : quantile(measured.roundTripsMs, 0.5) || ROUND_TRIP_MS;
+  const workload = { workMs, crashRate, stallsMs: stalls, roundTripMs };
   return {
     workMs,
     crashRate,
@@ -62,7 +66,7 @@ export async function advise(options: AdviseOptions, random: () => number): Prom
       p50: quantile(stalls, 0.5),
       p99: quantile(stalls, 0.99),
       p999: quantile(stalls, 0.999),
-      max: Math.max(...stalls.slice(-1), quantile(stalls, 1)),
+      max: quantile(stalls, 1),
     },
     advice: priceTtls(workload, ttlsMs, engine?.guarantees.sweepMs ?? SWEEP_MS, random),
   };
@@ -78,7 +82,7 @@ function usableTtls(ttlsMs: readonly number[], { engine }: AdviseOptions): reado
 }
 
 function readPauses(path: string): number[] {
-  const lines = readFileSync(path, 'utf8')
+  const lines = readLines(path)
     .split('\n')
     .filter((line) => line.trim() !== '');
   const pauses = lines.map(Number);
@@ -87,6 +91,14 @@ function readPauses(path: string): number[] {
     throw new InvalidArgumentError(`line ${wrong + 1} of the pauses`, 'a number of ms from 0', lines[wrong]);
   if (pauses.length === 0) throw new InvalidArgumentError('pauses', 'a file with at least one number', path);
   return pauses;
+}
+
+function readLines(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    throw new InvalidArgumentError('pauses', 'a file that can be read', path);
+  }
 }
 
 /** The report as text. */
@@ -99,7 +111,7 @@ export function renderAdvice(report: AdviceReport): string {
       `99.9% below ${ms(stallsMs.p999)}, longest ${ms(stallsMs.max)} (of ${stallsMs.count}).`,
     `Priced for work of ${workMs} ms on average and ${crashRate * 1000} crashes in 1000 operations:`,
     '',
-    '     TTL  zombies, no renewal  zombies, renewed  wedge per op  failover  cost per op, fenced',
+    '     TTL  zombies, no renewal  zombies, renewed  wedge per op  renewals per op  failover  cost per op, fenced',
   );
   for (const price of advice.prices) {
     const cells = [
@@ -107,6 +119,7 @@ export function renderAdvice(report: AdviceReport): string {
       percent(price.zombiesUnrenewed).padStart(21),
       percent(price.zombiesRenewed).padStart(18),
       ms(price.wedgeMs).padStart(14),
+      ms(price.renewalMs).padStart(17),
       duration(price.failoverMs).padStart(10),
       ms(price.fencedCostMs).padStart(21),
     ];
@@ -119,8 +132,8 @@ export function renderAdvice(report: AdviceReport): string {
 function hostLines({ forMs, pauses, roundTripsMs, throttling, stealMs }: HostMeasurement): string[] {
   const late = pauses.map((pause) => pause.forMs);
   const lines = [
-    `Measured for ${duration(Math.round(forMs))}. The event loop was late by ${ms(quantile(late, 0.5))} (half), ` +
-      `${ms(quantile(late, 0.99))} (99%), ${ms(quantile(late, 1))} (worst).`,
+    `Measured for ${duration(Math.round(forMs))}. The event loop paused ${late.length} times for 1 ms or more: ` +
+      `${ms(quantile(late, 0.5))} (half), ${ms(quantile(late, 0.99))} (99%), ${ms(quantile(late, 1))} (worst).`,
   ];
   if (throttling === undefined) lines.push('CPU quota: the kernel does not say.');
   else if (throttling.quotaCores === null) lines.push('CPU quota: none.');
@@ -144,8 +157,8 @@ function reasonLines({ best }: Advice): string[] {
   const zombies =
     best.zombiesRenewed === 0 ? 'no operation' : `${percent(best.zombiesRenewed)} of the operations`;
   return [
-    `Take ${duration(best.ttlMs)}: ${zombies} outlived its lease, and dead holders cost ${ms(best.wedgeMs)} per operation; ` +
-      'shorter makes more zombies, longer makes dead holders dearer.',
+    `Take ${duration(best.ttlMs)}: ${zombies} outlived its lease, and dead holders and renewals cost ${ms(best.wedgeMs + best.renewalMs)}`,
+    'per operation. Shorter makes more zombies and more renewals, longer makes dead holders dearer.',
     'With a fence a zombie costs its own work, done again. Without one each is a write over somebody else’s, and no TTL',
     'makes that impossible: only rarer than what was measured here.',
   ];

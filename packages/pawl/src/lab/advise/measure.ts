@@ -4,6 +4,8 @@ import { readStealMs, readThrottling, type Throttling, throttlingBetween } from 
 
 /** How long one sample of the event loop is meant to take, in ms. */
 const SAMPLE_MS = 5;
+/** What is shorter than this is the timer's own inexactness and no pause, in ms. */
+const PAUSE_FROM_MS = 1;
 /** How often the engine is asked, in ms. */
 const ROUND_TRIP_EVERY_MS = 250;
 
@@ -41,7 +43,7 @@ export async function measureHost(
     const atMs = elapsed();
     await wait(SAMPLE_MS);
     const lateMs = elapsed() - atMs - SAMPLE_MS;
-    if (lateMs > 0) pauses.push({ atMs, forMs: lateMs });
+    if (lateMs >= PAUSE_FROM_MS) pauses.push({ atMs, forMs: lateMs });
   }
   const roundTripsMs = await roundTrips;
   const stealAfterMs = readStealMs();

@@ -6,6 +6,8 @@ export interface Workload {
   readonly stallsMs: readonly number[];
   /** The share of holders that die while they hold the lock, 0 to 1. */
   readonly crashRate: number;
+  /** How long a renewal takes, in ms. */
+  readonly roundTripMs: number;
 }
 
 /** What a TTL costs. Shares are of operations, 0 to 1; times are means for one operation, in ms. */
@@ -19,7 +21,9 @@ export interface Price {
   readonly wedgeMs: number;
   /** How long a dead holder's lock stays shut at most. */
   readonly failoverMs: number;
-  /** What zombies and wedges cost together, where a fence refuses the zombie's write and its operation is done again. */
+  /** What its renewals take while it works. */
+  readonly renewalMs: number;
+  /** Wedges, renewals, and the work of zombies, which is done again since a fence refused it. */
   readonly fencedCostMs: number;
 }
 
@@ -34,7 +38,7 @@ const RENEWAL = 1 / 3;
 
 /**
  * Prices TTLs on a workload, by the model of the lab's fifth block: a long lease makes dead holders dear, a short one makes
- * zombies, and no TTL makes both small.
+ * zombies and costs renewals, and no TTL makes all of them small.
  *
  * @param sweepMs how long after a session's end the engine notices it.
  * @param random uniform numbers from 0 up to 1.
@@ -67,13 +71,15 @@ export function priceTtls(
     }
     const failoverMs = ttlMs + sweepMs;
     const wedgeMs = workload.crashRate * failoverMs;
+    const renewalMs = (workload.workMs / (ttlMs * RENEWAL)) * workload.roundTripMs;
     return {
       ttlMs,
       zombiesUnrenewed: unrenewed / operations,
       zombiesRenewed: renewed / operations,
       wedgeMs,
       failoverMs,
-      fencedCostMs: redoneMs / operations + wedgeMs,
+      renewalMs,
+      fencedCostMs: redoneMs / operations + wedgeMs + renewalMs,
     };
   });
   const [first, ...others] = prices;

@@ -1,0 +1,69 @@
+import {
+  AcquireTimeoutError,
+  ClosedError,
+  EngineUnavailableError,
+  HeldError,
+  InvalidArgumentError,
+  LeaseAtRiskError,
+  LeaseLostError,
+  LockShapeError,
+  NotHeldError,
+  OutcomeUnknownError,
+  QueueFullError,
+  SessionEndedError,
+  StoreCorruptError,
+  StoreUnusableError,
+  StoreVersionError,
+  TtlTooShortError,
+} from '../errors.ts';
+import { UsageError } from './parse.ts';
+
+/** What the exit codes mean. `run` otherwise exits with the code of its command, or 128 + the signal that ended it. */
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 64,
+  unavailable: 69,
+  internal: 70,
+  notAcquired: 75,
+  lost: 121,
+  notExecutable: 126,
+  notFound: 127,
+} as const;
+
+export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
+  ok: 'done',
+  failed:
+    'something did not hold: the lab, the demonstration, or a lock to break is not held under that token',
+  usage: 'the command line is wrong',
+  unavailable: 'the database cannot be used or did not answer; or Node is too old',
+  internal: 'a defect of pawl',
+  notAcquired: 'the lock was not acquired in time',
+  lost: 'the lease was lost or at risk, and the command was ended',
+  notExecutable: 'the command cannot be executed',
+  notFound: 'the command was not found',
+};
+
+const CLASSES: readonly [number, readonly (abstract new (...args: never[]) => Error)[]][] = [
+  [EXIT.usage, [UsageError, InvalidArgumentError, TtlTooShortError, LockShapeError]],
+  [EXIT.notAcquired, [HeldError, AcquireTimeoutError, QueueFullError, SessionEndedError]],
+  [EXIT.lost, [LeaseLostError, LeaseAtRiskError]],
+  [EXIT.failed, [NotHeldError]],
+  [
+    EXIT.unavailable,
+    [
+      EngineUnavailableError,
+      OutcomeUnknownError,
+      StoreUnusableError,
+      StoreCorruptError,
+      StoreVersionError,
+      ClosedError,
+    ],
+  ],
+];
+
+/** The exit code for an error. */
+export function exitCodeOf(error: unknown): number {
+  const found = CLASSES.find(([, classes]) => classes.some((each) => error instanceof each));
+  return found?.[0] ?? EXIT.internal;
+}

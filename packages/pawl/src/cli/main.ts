@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import { isPawlError } from '../errors.ts';
+import { EXIT, exitCodeOf } from './exit-codes.ts';
+import { helpText } from './help.ts';
+import { type CommandName, isCommandName, type Parsed } from './options.ts';
+import { parseCommand, UsageError } from './parse.ts';
+
+/** Each command calls one function; its file is loaded only when it runs, so that all start fast. */
+const RUN: { readonly [C in CommandName]: (parsed: Parsed<C>) => Promise<number> } = {
+  run: async (parsed) => (await import('./run.ts')).runUnderLock(parsed),
+  ls: async (parsed) => (await import('./ls.ts')).ls(parsed),
+  inspect: async (parsed) => (await import('./inspect.ts')).inspect(parsed),
+  break: async (parsed) => (await import('./break.ts')).breakLock(parsed),
+  advise: async (parsed) => (await import('./advise.ts')).adviseTtl(parsed),
+  demo: async () => (await import('./demo/demo.ts')).demo(),
+  help: async ({ positionals, options }) => {
+    process.stdout.write(helpText(positionals[0], options.markdown));
+    return EXIT.ok;
+  },
+  version: async () => {
+    const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    process.stdout.write(`${manifest.version}\n`);
+    return EXIT.ok;
+  },
+};
+
+/**
+ * Runs one command.
+ *
+ * @param argv what stands after `pawl`.
+ * @returns the exit code.
+ */
+export async function main(argv: readonly string[]): Promise<number> {
+  const [first = 'help', ...rest] = argv;
+  try {
+    if (first === '--help' || first === '-h') return await run('help', []);
+    if (first === '--version') return await run('version', []);
+    if (!isCommandName(first)) throw new UsageError(`There is no command "${first}"; see: pawl help.`);
+    const ownRest = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
+    if (ownRest.includes('--help')) return await run('help', [first]);
+    return await run(first, rest);
+  } catch (error) {
+    report(error, rest.includes('--json'));
+    return exitCodeOf(error);
+  }
+}
+
+function run<C extends CommandName>(name: C, args: readonly string[]): Promise<number> {
+  return RUN[name](parseCommand(name, args));
+}
+
+function report(error: unknown, json: boolean): void {
+  if (!isPawlError(error)) {
+    console.error(error);
+    return;
+  }
+  const { code, message } = error;
+  process.stderr.write(json ? `${JSON.stringify({ error: { code, message } })}\n` : `pawl: ${message}\n`);
+}

@@ -1,0 +1,157 @@
+/**
+ * The commands and their options, as data. Parsing, the help and the reference page all come from this table, so none of them
+ * can forget an option that another knows.
+ */
+
+/** What a value on the command line is turned into. */
+export interface OptionTypes {
+  /** `500ms`, `10s`, `2m`, `1h`, or a plain number of ms. In ms. */
+  duration: number;
+  text: string;
+  /** A whole number from 0. */
+  count: number;
+  /** A number from 0 to 1. */
+  share: number;
+  token: bigint;
+  flag: boolean;
+}
+
+export interface OptionSpec {
+  readonly type: keyof OptionTypes;
+  /** What stands for the value in the help. */
+  readonly value?: string;
+  readonly meaning: string;
+  /** Used where the option is not given, written as on the command line. */
+  readonly default?: string;
+  readonly required?: true;
+}
+
+export interface CommandSpec {
+  readonly meaning: string;
+  /** What it does in full, for its own help and the reference. */
+  readonly details?: string;
+  /** Names of what stands without an option; one that ends in `?` may be left out. */
+  readonly positionals: readonly string[];
+  /** Whether a command to run follows after `--`. */
+  readonly takesCommand?: true;
+  readonly options: Readonly<Record<string, OptionSpec>>;
+}
+
+const db = {
+  type: 'text',
+  value: 'FILE',
+  meaning: 'the database; $PAWL_DB unless given, else pawl/pawl.db in the state directory of the user',
+} as const satisfies OptionSpec;
+
+const json = {
+  type: 'flag',
+  meaning: 'print JSON; tokens are decimal strings',
+} as const satisfies OptionSpec;
+
+export const COMMANDS = {
+  run: {
+    meaning: 'run a command while holding a lock',
+    details:
+      'The command is started without a shell, in a process group of its own, and sees PAWL_LOCK and PAWL_TOKEN. ' +
+      'Signals are passed on to the group. If the lease is at risk the group gets SIGTERM, and SIGKILL before the lease ends; ' +
+      'what is left of the group when the command exits is ended too, before the lock is released. ' +
+      'If pawl itself is killed, the command goes on without a lock: give its token to a fence.',
+    positionals: ['LOCK'],
+    takesCommand: true,
+    options: {
+      ttl: {
+        type: 'duration',
+        value: 'TIME',
+        default: '10s',
+        meaning: 'how long a dead holder blocks the others',
+      },
+      wait: {
+        type: 'duration',
+        value: 'TIME',
+        meaning: 'how long to wait for the lock; no limit unless given',
+      },
+      shared: { type: 'flag', meaning: 'hold it together with other shared holders' },
+      db,
+    },
+  },
+  ls: {
+    meaning: 'list the locks in use',
+    positionals: ['PREFIX?'],
+    options: { json, db },
+  },
+  inspect: {
+    meaning: 'show one lock: holders, queue, the last forced release',
+    positionals: ['LOCK'],
+    options: { json, db },
+  },
+  break: {
+    meaning: 'take a lock away from its holder',
+    details:
+      'Names the token that is meant, so that no newer holder is hit. The holder is told to stop, but may still be at work: ' +
+      'only a fence at the resource refuses what it writes.',
+    positionals: ['LOCK'],
+    options: {
+      token: {
+        type: 'token',
+        value: 'N',
+        required: true,
+        meaning: 'the token of the grant, as inspect shows it',
+      },
+      reason: { type: 'text', value: 'TEXT', required: true, meaning: 'why; it is recorded' },
+      by: { type: 'text', value: 'WHO', meaning: 'on whose word; the user unless given' },
+      slot: { type: 'count', value: 'N', meaning: 'which of several holders with the same token' },
+      json,
+      db,
+    },
+  },
+  advise: {
+    meaning: 'measure this host and say which TTL fits it',
+    positionals: [],
+    options: {
+      for: { type: 'duration', value: 'TIME', default: '30s', meaning: 'how long to measure' },
+      work: { type: 'duration', value: 'TIME', default: '500ms', meaning: 'mean of the work under the lock' },
+      crashes: {
+        type: 'share',
+        value: 'SHARE',
+        default: '0.001',
+        meaning: 'share of holders that die while they hold',
+      },
+      pauses: { type: 'text', value: 'FILE', meaning: 'pauses in ms, one a line, instead of measuring' },
+      json,
+      db: { ...db, meaning: 'a database whose round trips to measure; none unless given' },
+    },
+  },
+  demo: {
+    meaning: 'two real processes, one paused for too long: with the fence, and without',
+    positionals: [],
+    options: {},
+  },
+  help: {
+    meaning: 'show this, or one command',
+    positionals: ['COMMAND?'],
+    options: { markdown: { type: 'flag', meaning: 'print the reference page' } },
+  },
+  version: { meaning: 'show the version', positionals: [], options: {} },
+} as const satisfies Record<string, CommandSpec>;
+
+export type CommandName = keyof typeof COMMANDS;
+
+type Options<C extends CommandName> = (typeof COMMANDS)[C]['options'];
+
+/** The value of an option: always there for flags and where there is a default or it is required. */
+type Value<O> = O extends { readonly type: infer T extends keyof OptionTypes }
+  ? O extends { readonly type: 'flag' } | { readonly default: string } | { readonly required: true }
+    ? OptionTypes[T]
+    : OptionTypes[T] | undefined
+  : never;
+
+export interface Parsed<C extends CommandName> {
+  readonly options: { readonly [K in keyof Options<C>]: Value<Options<C>[K]> };
+  readonly positionals: readonly string[];
+  /** What follows after `--`. */
+  readonly command: readonly string[];
+}
+
+export function isCommandName(name: string): name is CommandName {
+  return Object.hasOwn(COMMANDS, name);
+}

@@ -1,0 +1,115 @@
+import { parseArgs } from 'node:util';
+import { PawlError } from '../errors.ts';
+import { parseToken } from '../token.ts';
+import { COMMANDS, type CommandName, type CommandSpec, type OptionSpec, type Parsed } from './options.ts';
+
+/** The command line is not as the table of options wants it. */
+export class UsageError extends PawlError {
+  readonly code = 'PAWL_USAGE';
+}
+
+/**
+ * Reads the arguments of one command.
+ *
+ * @throws UsageError
+ */
+export function parseCommand<C extends CommandName>(name: C, args: readonly string[]): Parsed<C> {
+  const spec: CommandSpec = COMMANDS[name];
+  const end = args.indexOf('--');
+  const before = end < 0 ? args : args.slice(0, end);
+  const command = end < 0 ? [] : args.slice(end + 1);
+  const { values, positionals } = split(name, spec, before);
+
+  if (spec.takesCommand === true && command.length === 0) {
+    throw new UsageError(
+      `There is no command to run; write it after "--", as in: pawl ${name} LOCK -- COMMAND.`,
+    );
+  }
+  if (spec.takesCommand !== true && end >= 0) positionals.push(...command.splice(0));
+  const needed = spec.positionals.filter((positional) => !positional.endsWith('?'));
+  if (positionals.length < needed.length) {
+    throw new UsageError(`${needed[positionals.length]} is missing; see: pawl help ${name}.`);
+  }
+  const extra = positionals[spec.positionals.length];
+  if (extra !== undefined) {
+    const hint = spec.takesCommand === true ? ' Write the command to run after "--".' : '';
+    throw new UsageError(`"${extra}" is one argument too many.${hint} See: pawl help ${name}.`);
+  }
+  const options: Record<string, unknown> = {};
+  for (const [option, optionSpec] of Object.entries(spec.options)) {
+    options[option] = valueFor(name, option, optionSpec, values[option]);
+  }
+  return { options, positionals, command } as Parsed<C>;
+}
+
+function split(
+  name: string,
+  spec: CommandSpec,
+  args: readonly string[],
+): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
+  const options = Object.fromEntries(
+    Object.entries(spec.options).map(([option, { type }]) => [
+      option,
+      { type: type === 'flag' ? ('boolean' as const) : ('string' as const) },
+    ]),
+  );
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options,
+      allowPositionals: true,
+      strict: true,
+    });
+    return { values, positionals };
+  } catch (cause) {
+    const [said] = String(cause instanceof Error ? cause.message : cause).split(/\. |\n/);
+    throw new UsageError(`${said}; see: pawl help ${name}.`, { cause });
+  }
+}
+
+function valueFor(
+  command: string,
+  option: string,
+  spec: OptionSpec,
+  given: string | boolean | undefined,
+): string | number | boolean | bigint | undefined {
+  if (spec.type === 'flag') return given === true;
+  const text = typeof given === 'string' ? given : spec.default;
+  if (text === undefined) {
+    if (spec.required) throw new UsageError(`--${option} is missing; see: pawl help ${command}.`);
+    return undefined;
+  }
+  switch (spec.type) {
+    case 'text':
+      if (text === '') throw new UsageError(`--${option} is empty; give it ${spec.value}.`);
+      return text;
+    case 'duration':
+      return parseDuration(option, text);
+    case 'count':
+      if (!/^\d{1,15}$/.test(text))
+        throw new UsageError(`--${option} must be a whole number, but was "${text}".`);
+      return Number(text);
+    case 'share':
+      if (!/^(0(\.\d+)?|1(\.0+)?)$/.test(text)) {
+        throw new UsageError(`--${option} must be a number from 0 to 1, but was "${text}".`);
+      }
+      return Number(text);
+    case 'token': {
+      const token = parseToken(text);
+      if (token === undefined)
+        throw new UsageError(`--${option} must be a token, such as 42, but was "${text}".`);
+      return token;
+    }
+  }
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { '': 1, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+function parseDuration(option: string, text: string): number {
+  const [, digits, unit = ''] = text.match(/^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h)?$/) ?? [];
+  const valueMs = digits === undefined ? Number.NaN : Number(digits) * (UNITS_MS[unit] ?? Number.NaN);
+  if (Number.isSafeInteger(valueMs)) return valueMs;
+  throw new UsageError(
+    `--${option} must be a time such as 500ms, 10s, 2m or 1h, in whole ms, but was "${text}".`,
+  );
+}

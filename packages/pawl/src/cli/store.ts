@@ -1,0 +1,30 @@
+import { mkdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { open } from '../client/open.ts';
+import type { Pawl } from '../client/pawl.ts';
+import type { Engine } from '../engines/engine.ts';
+import { sqliteEngine } from '../engines/sqlite/index.ts';
+
+/** Opens the database that a command names, for as long as `work` takes. */
+export async function withStore<T>(
+  db: string | undefined,
+  work: (pawl: Pawl, engine: Engine) => Promise<T>,
+): Promise<T> {
+  const engine = await sqliteEngine({ path: db ?? process.env.PAWL_DB ?? defaultPath() });
+  const pawl = open(engine);
+  try {
+    return await work(pawl, engine);
+  } finally {
+    await pawl.close();
+    await engine.close();
+  }
+}
+
+/** Only the default's directory is made: a path that somebody wrote is more likely a mistake than a wish. */
+function defaultPath(): string {
+  const state = process.env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state');
+  const path = join(state, 'pawl', 'pawl.db');
+  mkdirSync(dirname(path), { recursive: true });
+  return path;
+}
