@@ -1,0 +1,112 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach } from 'vitest';
+
+export const PAWL = fileURLToPath(new URL('../../bin/pawl.js', import.meta.url));
+
+export interface Result {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A directory with a database for each test; whatever was started is ended with it. */
+export class Bench {
+  folder = '';
+  readonly #children = new Set<ChildProcess>();
+
+  constructor() {
+    beforeEach(() => {
+      this.folder = mkdtempSync(join(tmpdir(), 'pawl-cli-'));
+    });
+    afterEach(() => {
+      for (const child of this.#children) child.kill('SIGKILL');
+      this.#children.clear();
+      rmSync(this.folder, { recursive: true, force: true });
+    });
+  }
+
+  get db(): string {
+    return join(this.folder, 'locks.db');
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  /** Starts `pawl` with the test's database. */
+  start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
+    return this.#track(
+      spawn(process.execPath, [PAWL, ...args], { env: { ...process.env, PAWL_DB: this.db, ...env } }),
+    );
+  }
+
+  /** Starts a shell that finds `pawl` in `$PAWL`. */
+  shell(script: string): Running {
+    const pawl = `${process.execPath} ${PAWL}`;
+    return this.#track(
+      spawn('sh', ['-c', script], { env: { ...process.env, PAWL_DB: this.db, PAWL: pawl } }),
+    );
+  }
+
+  run(...args: string[]): Promise<Result> {
+    return this.start(args).ended;
+  }
+
+  #track(child: ChildProcess): Running {
+    this.#children.add(child);
+    const running = new Running(child);
+    void running.ended.then(() => this.#children.delete(child));
+    return running;
+  }
+}
+
+/** A process that was started. */
+export class Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Result>;
+  stdout = '';
+  stderr = '';
+
+  constructor(child: ChildProcess) {
+    this.child = child;
+    child.stdout?.on('data', (chunk) => {
+      this.stdout += chunk;
+    });
+    child.stderr?.on('data', (chunk) => {
+      this.stderr += chunk;
+    });
+    this.ended = new Promise((resolve) => {
+      child.once('close', (code) => resolve({ code, stdout: this.stdout, stderr: this.stderr }));
+    });
+  }
+
+  /** Waits until the process has printed `text`. */
+  async prints(text: string): Promise<void> {
+    const ended = this.ended.then(({ stderr }) => {
+      throw new Error(`The process ended without printing "${text}": ${stderr}`);
+    });
+    while (!this.stdout.includes(text)) {
+      await Promise.race([new Promise((resolve) => this.child.stdout?.once('data', resolve)), ended]);
+    }
+    ended.catch(() => {});
+  }
+}
+
+/** A Node that is too old for Pawl, if this machine has one. */
+export function oldNode(): string | undefined {
+  for (const folder of (process.env.PATH ?? '').split(':').filter((each) => !each.includes('node_modules'))) {
+    try {
+      const path = join(folder, 'node');
+      const version = execFileSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' });
+      const [major = 0, minor = 0] = version.split('.').map(Number);
+      if (major < 22 || (major === 22 && minor < 13)) return path;
+    } catch {
+      // There is no Node in this folder.
+    }
+  }
+  return undefined;
+}

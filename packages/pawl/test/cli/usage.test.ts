@@ -1,0 +1,145 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { helpText } from '../../src/cli/help.ts';
+import { COMMANDS } from '../../src/cli/options.ts';
+import { parseCommand } from '../../src/cli/parse.ts';
+import { Bench, oldNode, PAWL } from './cli.ts';
+
+const bench = new Bench();
+
+describe('the arguments', () => {
+  it('are turned into what the table says', () => {
+    const { options, positionals, command } = parseCommand('run', [
+      'deploy',
+      '--ttl',
+      '2m',
+      '--',
+      'sh',
+      '-c',
+      '--',
+      'x',
+    ]);
+    expect(options).toEqual({ ttl: 120_000, wait: undefined, shared: false, db: undefined });
+    expect(positionals).toEqual(['deploy']);
+    expect(command).toEqual(['sh', '-c', '--', 'x']);
+  });
+
+  it.each([
+    ['500ms', 500],
+    ['10s', 10_000],
+    ['1.5s', 1500],
+    ['1h', 3_600_000],
+    ['250', 250],
+    ['0', 0],
+  ])('take %s for a duration', (text, ms) => {
+    expect(parseCommand('run', ['x', '--wait', text, '--', 'a']).options.wait).toBe(ms);
+  });
+
+  it.each(['', '-1', '1.5', '0.0001s', '1d', 'NaN', '1e3', '99999999999999h', ' 1s'])(
+    'refuse %j as a duration',
+    (text) => {
+      expect(() => parseCommand('run', ['x', `--wait=${text}`, '--', 'a'])).toThrow(
+        expect.objectContaining({ code: 'PAWL_USAGE' }),
+      );
+    },
+  );
+
+  it.each([
+    ['run'],
+    ['run', 'x'],
+    ['run', 'x', 'y', '--', 'a'],
+    ['run', '--bogus', 'x', '--', 'a'],
+    ['run', 'x', '--ttl'],
+    ['run', 'x', '--ttl', '0', '--', 'a'],
+    ['run', '', '--', 'a'],
+    ['run', 'x'.repeat(513), '--', 'a'],
+    ['break', 'x', '--reason', 'y'],
+    ['break', 'x', '--token', '0', '--reason', 'y'],
+    ['bogus'],
+    ['help', 'bogus'],
+  ])('%j is wrong usage: one line, exit 64', async (...args) => {
+    const { code, stderr } = await bench.run(...args);
+    expect(stderr).toMatch(/^pawl: .+\n$/);
+    expect(code).toBe(64);
+  });
+});
+
+describe('the help', () => {
+  it.each(Object.keys(COMMANDS))('of %s names every option', (command) => {
+    const text = helpText(command, false);
+    for (const option of Object.keys(COMMANDS[command as keyof typeof COMMANDS].options)) {
+      expect(text).toContain(`--${option}`);
+    }
+  });
+
+  it('is also the reference page', () => {
+    const page = readFileSync(new URL('../../../../docs/cli.md', import.meta.url), 'utf8');
+    expect(page).toBe(helpText(undefined, true));
+  });
+});
+
+describe('an old Node', () => {
+  const node = oldNode();
+  it.skipIf(node === undefined)('is told in one line which Node it needs', () => {
+    let failure: unknown;
+    try {
+      execFileSync(node ?? '', [PAWL, 'ls'], { encoding: 'utf8', stdio: 'pipe' });
+    } catch (error) {
+      failure = error;
+    }
+    expect(failure).toMatchObject({
+      status: 69,
+      stderr: expect.stringMatching(/^pawl needs Node 22\.13 .*\n$/),
+    });
+  });
+});
+
+describe('the database', () => {
+  it.each([
+    ['a directory', () => bench.folder],
+    ['in no directory', () => bench.path('missing/locks.db')],
+    [
+      'no database',
+      () => {
+        writeFileSync(bench.path('text'), 'This is no database, but a text of some length.\n'.repeat(50));
+        return bench.path('text');
+      },
+    ],
+  ])('that is %s: exit 69 and a code', async (_what, make) => {
+    const { code, stderr } = await bench.run('ls', '--json', '--db', make());
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'PAWL_STORE_UNUSABLE' } });
+    expect(code).toBe(69);
+  });
+});
+
+it('ls, inspect and break tell the same in JSON as in words', async () => {
+  const holder = bench.start(['run', 'deploy/a b', '--ttl', '5s', '--', 'sh', '-c', 'echo ready; sleep 30']);
+  await holder.prints('ready');
+  const listed = JSON.parse((await bench.run('ls', '--json', 'deploy/')).stdout);
+  expect(listed).toMatchObject([
+    { name: 'deploy/a b', waiting: 0, holders: [{ token: '1', mode: 'exclusive' }] },
+  ]);
+  expect((await bench.run('ls')).stdout).toMatch(/deploy\/a b .*token 1/);
+  expect(JSON.parse((await bench.run('inspect', '--json', 'deploy/a b')).stdout)).toMatchObject(listed[0]);
+
+  const wrong = await bench.run('break', 'deploy/a b', '--token', '7', '--reason', 'test', '--json');
+  expect(JSON.parse(wrong.stderr)).toMatchObject({ error: { code: 'PAWL_NOT_HELD' } });
+  expect(wrong.code).toBe(1);
+  const broken = await bench.run(
+    'break',
+    'deploy/a b',
+    '--token',
+    '1',
+    '--reason',
+    'stuck',
+    '--by',
+    'me',
+    '--json',
+  );
+  expect(JSON.parse(broken.stdout)).toMatchObject({ token: '1', reason: 'stuck', by: 'me' });
+  expect((await holder.ended).code).toBe(121);
+  expect((await bench.run('inspect', 'deploy/a b')).stdout).toMatch(
+    /free\n.*last broken: token 1 by me at .* since stuck/,
+  );
+});
