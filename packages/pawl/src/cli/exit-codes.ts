@@ -18,7 +18,7 @@ import {
 } from '../errors.ts';
 import { UsageError } from './parse.ts';
 
-/** What the exit codes mean. `run` otherwise exits with the code of its command, or 128 + the signal that ended it. */
+/** What the exit codes are. `run` otherwise exits with the code of its command, or 128 + the signal that ended it. */
 export const EXIT = {
   ok: 0,
   failed: 1,
@@ -43,6 +43,9 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   notExecutable: 'the command cannot be executed',
   notFound: 'the command was not found',
 };
+
+/** The names of the exit codes, in the order of the codes. */
+export const EXITS = Object.keys(EXIT).filter((name): name is keyof typeof EXIT => Object.hasOwn(EXIT, name));
 
 const CLASSES: readonly [number, readonly (abstract new (...args: never[]) => Error)[]][] = [
   [EXIT.usage, [UsageError, InvalidArgumentError, TtlTooShortError, LockShapeError]],

@@ -1,4 +1,4 @@
-import { EXIT, EXIT_MEANINGS } from './exit-codes.ts';
+import { EXIT, EXIT_MEANINGS, EXITS } from './exit-codes.ts';
 import { COMMANDS, type CommandName, type CommandSpec, isCommandName, type OptionSpec } from './options.ts';
 import { UsageError } from './parse.ts';
 
@@ -10,6 +10,8 @@ export function helpText(command: string | undefined, markdown: boolean): string
   return commandHelp(command);
 }
 
+const COMMAND_EXITS = 'that of the command, or 128 + n if signal n ended it';
+
 const names = Object.keys(COMMANDS).filter(isCommandName);
 
 function overview(): string {
@@ -19,7 +21,7 @@ function overview(): string {
     '',
     ...lines,
     '',
-    'pawl help COMMAND tells the options.',
+    'pawl COMMAND --help tells its options and exit codes.',
     '',
   ].join('\n');
 }
@@ -32,6 +34,12 @@ function commandHelp(name: CommandName): string {
   const paragraphs = [`${usage(name)}\n\n${capital(spec.meaning)}.`];
   if (spec.details !== undefined) paragraphs.push(spec.details);
   if (lines.length > 0) paragraphs.push(lines.join('\n'));
+  if (spec.examples !== undefined) {
+    paragraphs.push(['Examples:', ...spec.examples.map((example) => `  ${example}`)].join('\n'));
+  }
+  const codes = exitsOf(spec).map((exit) => `  ${String(EXIT[exit]).padStart(3)}  ${EXIT_MEANINGS[exit]}`);
+  const own = spec.takesCommand === true ? [`       ${COMMAND_EXITS}`] : [];
+  paragraphs.push(['Exit codes:', ...own, ...codes].join('\n'));
   return `${paragraphs.join('\n\n')}\n`;
 }
 
@@ -43,6 +51,14 @@ function referencePage(): string {
     );
     const table = rows.length === 0 ? [] : ['', '| option | meaning |', '| --- | --- |', ...rows];
     const details = spec.details === undefined ? [] : ['', spec.details];
+    const examples = spec.examples === undefined ? [] : ['', '```sh', ...spec.examples, '```'];
+    const own = spec.takesCommand === true ? `; otherwise ${COMMAND_EXITS}` : '';
+    const exits = [
+      '',
+      `Exit codes: ${exitsOf(spec)
+        .map((exit) => EXIT[exit])
+        .join(', ')}${own}.`,
+    ];
     return [
       `## ${name}`,
       '',
@@ -51,12 +67,12 @@ function referencePage(): string {
       `${capital(spec.meaning)}.`,
       ...details,
       ...table,
+      ...examples,
+      ...exits,
       '',
     ].join('\n');
   });
-  const codes = Object.entries(EXIT).map(
-    ([name, code]) => `| ${code} | ${EXIT_MEANINGS[name as keyof typeof EXIT]} |`,
-  );
+  const codes = EXITS.map((exit) => `| ${EXIT[exit]} | ${EXIT_MEANINGS[exit]} |`);
   return [
     '# The command line',
     '',
@@ -64,8 +80,6 @@ function referencePage(): string {
     '',
     ...sections,
     '## Exit codes',
-    '',
-    '`run` exits with the code of its command, or with 128 + n if signal n ended it. Otherwise:',
     '',
     '| code | meaning |',
     '| --- | --- |',
@@ -78,18 +92,33 @@ function usage(name: CommandName): string {
   const spec: CommandSpec = COMMANDS[name];
   const positionals = spec.positionals.map((each) => (each.endsWith('?') ? `[${each.slice(0, -1)}]` : each));
   const options = Object.entries(spec.options).map(([option, each]) =>
-    each.required ? left(option, each) : `[${left(option, each)}]`,
+    each.required ? long(option, each) : `[${long(option, each)}]`,
   );
   const rest = spec.takesCommand === true ? ['--', 'COMMAND…'] : [];
   return ['pawl', name, ...positionals, ...options, ...rest].join(' ');
 }
 
+function exitsOf(spec: CommandSpec): (keyof typeof EXIT)[] {
+  return EXITS.filter(
+    (exit) => exit === 'ok' || exit === 'usage' || exit === 'internal' || spec.exits?.includes(exit),
+  );
+}
+
 function left(option: string, spec: OptionSpec): string {
+  return spec.short === undefined ? long(option, spec) : `-${spec.short}, ${long(option, spec)}`;
+}
+
+function long(option: string, spec: OptionSpec): string {
   return spec.value === undefined ? `--${option}` : `--${option} ${spec.value}`;
 }
 
 function meaning(spec: OptionSpec): string {
-  return spec.default === undefined ? spec.meaning : `${spec.meaning} (${spec.default} unless given)`;
+  const otherwise = [spec.env && `$${spec.env}`, spec.default, spec.otherwise].filter(
+    (each) => each !== undefined,
+  );
+  return otherwise.length === 0
+    ? spec.meaning
+    : `${spec.meaning} (unless given: ${otherwise.join(', else ')})`;
 }
 
 function capital(text: string): string {

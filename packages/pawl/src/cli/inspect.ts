@@ -3,7 +3,7 @@ import { EXIT } from './exit-codes.ts';
 import { toJson } from './json.ts';
 import type { Parsed } from './options.ts';
 import { withStore } from './store.ts';
-import { holderText, ownerText } from './text.ts';
+import { holderText, ownerText, printable } from './text.ts';
 
 /** `pawl inspect` */
 export async function inspect({ options, positionals }: Parsed<'inspect'>): Promise<number> {
@@ -15,7 +15,7 @@ export async function inspect({ options, positionals }: Parsed<'inspect'>): Prom
 }
 
 function describe({ name, permits, holders, waiting, waiters, lastBreak }: LockState): string {
-  const lines = [`${name}${permits === null ? '' : ` (semaphore of ${permits})`}`];
+  const lines = [`${printable(name)}${permits === null ? '' : ` (semaphore of ${permits})`}`];
   if (holders.length === 0) lines.push('  free');
   for (const holder of holders) lines.push(`  held by ${holderText(holder)}`);
   for (const { mode, owner } of waiters)
@@ -24,7 +24,7 @@ function describe({ name, permits, holders, waiting, waiters, lastBreak }: LockS
   if (lastBreak !== null) {
     const { token, by, reason, atMs } = lastBreak;
     const at = new Date(atMs).toISOString();
-    lines.push(`  last broken: token ${token} by ${by} at ${at}, since ${reason}`);
+    lines.push(`  last broken: token ${token} by ${printable(by)} at ${at}, since ${printable(reason)}`);
   }
   return `${lines.join('\n')}\n`;
 }

@@ -3,7 +3,7 @@ import { EXIT } from './exit-codes.ts';
 import { toJson } from './json.ts';
 import type { Parsed } from './options.ts';
 import { withStore } from './store.ts';
-import { holderText } from './text.ts';
+import { holderText, printable } from './text.ts';
 
 /** `pawl ls` */
 export async function ls({ options, positionals }: Parsed<'ls'>): Promise<number> {
@@ -18,7 +18,7 @@ export async function ls({ options, positionals }: Parsed<'ls'>): Promise<number
 function table(states: readonly LockState[]): string {
   if (states.length === 0) return 'No lock is in use.\n';
   const rows = states.map(({ name, holders, waiting }) => [
-    name,
+    printable(name),
     holders.map(holderText).join(', ') || 'free',
     String(waiting),
   ]);

@@ -4,6 +4,7 @@ import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { helpText } from './help.ts';
 import { type CommandName, isCommandName, type Parsed } from './options.ts';
 import { parseCommand, UsageError } from './parse.ts';
+import { printable } from './text.ts';
 
 /** Each command calls one function; its file is loaded only when it runs, so that all start fast. */
 const RUN: { readonly [C in CommandName]: (parsed: Parsed<C>) => Promise<number> } = {
@@ -32,15 +33,17 @@ const RUN: { readonly [C in CommandName]: (parsed: Parsed<C>) => Promise<number>
  */
 export async function main(argv: readonly string[]): Promise<number> {
   const [first = 'help', ...rest] = argv;
+  // What follows "--" is for the command to run.
+  const own = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
+  process.stdout.on('error', leaveQuietly);
   try {
     if (first === '--help' || first === '-h') return await run('help', []);
     if (first === '--version') return await run('version', []);
     if (!isCommandName(first)) throw new UsageError(`There is no command "${first}"; see: pawl help.`);
-    const ownRest = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
-    if (ownRest.includes('--help')) return await run('help', [first]);
+    if (own.includes('--help') || own.includes('-h')) return await run('help', [first]);
     return await run(first, rest);
   } catch (error) {
-    report(error, rest.includes('--json'));
+    report(error, own.includes('--json'));
     return exitCodeOf(error);
   }
 }
@@ -50,10 +53,17 @@ function run<C extends CommandName>(name: C, args: readonly string[]): Promise<n
 }
 
 function report(error: unknown, json: boolean): void {
-  if (!isPawlError(error)) {
-    console.error(error);
-    return;
-  }
-  const { code, message } = error;
-  process.stderr.write(json ? `${JSON.stringify({ error: { code, message } })}\n` : `pawl: ${message}\n`);
+  const { code, message } = isPawlError(error)
+    ? error
+    : {
+        code: 'PAWL_INTERNAL',
+        message: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      };
+  if (json) process.stderr.write(`${JSON.stringify({ error: { code, message } })}\n`);
+  else process.stderr.write(`pawl: ${isPawlError(error) ? printable(message) : message}\n`);
+}
+
+/** Whoever read the output may have read enough, as `head` does; then nobody misses the rest. */
+function leaveQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
 }

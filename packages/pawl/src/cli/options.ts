@@ -1,3 +1,5 @@
+import type { EXIT } from './exit-codes.ts';
+
 /**
  * The commands and their options, as data. Parsing, the help and the reference page all come from this table, so none of them
  * can forget an option that another knows.
@@ -18,11 +20,17 @@ export interface OptionTypes {
 
 export interface OptionSpec {
   readonly type: keyof OptionTypes;
+  /** One letter that may stand for the name. */
+  readonly short?: string;
   /** What stands for the value in the help. */
   readonly value?: string;
   readonly meaning: string;
-  /** Used where the option is not given, written as on the command line. */
+  /** The environment variable that is read where the option is not given. */
+  readonly env?: string;
+  /** Used where neither is given, written as on the command line. */
   readonly default?: string;
+  /** What is used then where it is no constant, in words. */
+  readonly otherwise?: string;
   readonly required?: true;
 }
 
@@ -34,13 +42,18 @@ export interface CommandSpec {
   readonly positionals: readonly string[];
   /** Whether a command to run follows after `--`. */
   readonly takesCommand?: true;
+  readonly examples?: readonly string[];
+  /** How it can end other than `ok`, or by what can happen to every command: `usage` and `internal`. */
+  readonly exits?: readonly (keyof typeof EXIT)[];
   readonly options: Readonly<Record<string, OptionSpec>>;
 }
 
 const db = {
   type: 'text',
   value: 'FILE',
-  meaning: 'the database; $PAWL_DB unless given, else pawl/pawl.db in the state directory of the user',
+  env: 'PAWL_DB',
+  meaning: 'the database',
+  otherwise: 'pawl/pawl.db in $XDG_STATE_HOME or ~/.local/state',
 } as const satisfies OptionSpec;
 
 const json = {
@@ -52,12 +65,20 @@ export const COMMANDS = {
   run: {
     meaning: 'run a command while holding a lock',
     details:
-      'The command is started without a shell, in a process group of its own, and sees PAWL_LOCK and PAWL_TOKEN. ' +
+      'The command is started without a shell, in a session and process group of its own, and sees PAWL_LOCK and PAWL_TOKEN. ' +
       'Signals are passed on to the group. If the lease is at risk the group gets SIGTERM, and SIGKILL before the lease ends; ' +
-      'what is left of the group when the command exits is ended too, before the lock is released. ' +
-      'If pawl itself is killed, the command goes on without a lock: give its token to a fence.',
+      'what is left of the group when the command exits is ended too, before the lock is released.\n\n' +
+      'The command can read from the terminal and write to it, and Ctrl-C reaches it through pawl. But it has no controlling ' +
+      'terminal: /dev/tty cannot be opened, and Ctrl-Z does not stop it, since a holder that is stopped loses its lease.\n\n' +
+      'If pawl itself is killed or stopped, the command goes on while the lease runs out. Only a fence that is given its token ' +
+      'refuses what it then writes.',
     positionals: ['LOCK'],
     takesCommand: true,
+    examples: [
+      'pawl run deploy --wait 30s -- ./deploy.sh',
+      'pawl run report --wait 0 -- sh -c \'echo "token $PAWL_TOKEN"\'',
+    ],
+    exits: ['unavailable', 'notAcquired', 'lost', 'notExecutable', 'notFound'],
     options: {
       ttl: {
         type: 'duration',
@@ -67,21 +88,27 @@ export const COMMANDS = {
       },
       wait: {
         type: 'duration',
+        short: 'w',
         value: 'TIME',
-        meaning: 'how long to wait for the lock; no limit unless given',
+        meaning: 'how long to wait for the lock, 0 for one attempt',
+        otherwise: 'no limit',
       },
-      shared: { type: 'flag', meaning: 'hold it together with other shared holders' },
+      shared: { type: 'flag', short: 's', meaning: 'hold it together with other shared holders' },
       db,
     },
   },
   ls: {
     meaning: 'list the locks in use',
     positionals: ['PREFIX?'],
+    examples: ['pawl ls', 'pawl ls invoice: --json'],
+    exits: ['unavailable'],
     options: { json, db },
   },
   inspect: {
     meaning: 'show one lock: holders, queue, the last forced release',
     positionals: ['LOCK'],
+    examples: ['pawl inspect deploy'],
+    exits: ['unavailable'],
     options: { json, db },
   },
   break: {
@@ -90,6 +117,8 @@ export const COMMANDS = {
       'Names the token that is meant, so that no newer holder is hit. The holder is told to stop, but may still be at work: ' +
       'only a fence at the resource refuses what it writes.',
     positionals: ['LOCK'],
+    examples: ["pawl break deploy --token 42 --reason 'the host is gone'"],
+    exits: ['failed', 'unavailable'],
     options: {
       token: {
         type: 'token',
@@ -98,7 +127,7 @@ export const COMMANDS = {
         meaning: 'the token of the grant, as inspect shows it',
       },
       reason: { type: 'text', value: 'TEXT', required: true, meaning: 'why; it is recorded' },
-      by: { type: 'text', value: 'WHO', meaning: 'on whose word; the user unless given' },
+      by: { type: 'text', value: 'WHO', meaning: 'on whose word', otherwise: 'the user' },
       slot: { type: 'count', value: 'N', meaning: 'which of several holders with the same token' },
       json,
       db,
@@ -118,12 +147,18 @@ export const COMMANDS = {
       },
       pauses: { type: 'text', value: 'FILE', meaning: 'pauses in ms, one a line, instead of measuring' },
       json,
-      db: { ...db, meaning: 'a database whose round trips to measure; none unless given' },
+      db: {
+        type: 'text',
+        value: 'FILE',
+        meaning: 'a database whose round trips to measure',
+        otherwise: 'none',
+      },
     },
   },
   demo: {
     meaning: 'two real processes, one paused for too long: with the fence, and without',
     positionals: [],
+    exits: ['failed'],
     options: {},
   },
   help: {

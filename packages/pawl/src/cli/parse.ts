@@ -48,9 +48,12 @@ function split(
   args: readonly string[],
 ): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
   const options = Object.fromEntries(
-    Object.entries(spec.options).map(([option, { type }]) => [
+    Object.entries(spec.options).map(([option, { type, short }]) => [
       option,
-      { type: type === 'flag' ? ('boolean' as const) : ('string' as const) },
+      {
+        type: type === 'flag' ? ('boolean' as const) : ('string' as const),
+        ...(short === undefined ? {} : { short }),
+      },
     ]),
   );
   try {
@@ -74,7 +77,9 @@ function valueFor(
   given: string | boolean | undefined,
 ): string | number | boolean | bigint | undefined {
   if (spec.type === 'flag') return given === true;
-  const text = typeof given === 'string' ? given : spec.default;
+  // A variable that is set to nothing counts as one that is not set.
+  const inherited = spec.env === undefined ? undefined : process.env[spec.env] || undefined;
+  const text = typeof given === 'string' ? given : (inherited ?? spec.default);
   if (text === undefined) {
     if (spec.required) throw new UsageError(`--${option} is missing; see: pawl help ${command}.`);
     return undefined;
@@ -107,8 +112,9 @@ const UNITS_MS: Readonly<Record<string, number>> = { '': 1, ms: 1, s: 1000, m: 6
 
 function parseDuration(option: string, text: string): number {
   const [, digits, unit = ''] = text.match(/^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h)?$/) ?? [];
-  const valueMs = digits === undefined ? Number.NaN : Number(digits) * (UNITS_MS[unit] ?? Number.NaN);
-  if (Number.isSafeInteger(valueMs)) return valueMs;
+  // In whole thousandths of the unit, since 1.001 * 1000 is a little less than 1001.
+  const thousandths = Math.round(Number(digits) * 1000) * (UNITS_MS[unit] ?? Number.NaN);
+  if (Number.isSafeInteger(thousandths) && thousandths % 1000 === 0) return thousandths / 1000;
   throw new UsageError(
     `--${option} must be a time such as 500ms, 10s, 2m or 1h, in whole ms, but was "${text}".`,
   );

@@ -4,6 +4,7 @@ import { EXIT } from './exit-codes.ts';
 import type { Parsed } from './options.ts';
 import { ProcessGroup } from './process-group.ts';
 import { withStore } from './store.ts';
+import { printable } from './text.ts';
 
 /** Passed on to the command; while still waiting for the lock, the first four end the wait. */
 const SIGNALS = [
@@ -18,8 +19,10 @@ const SIGNALS = [
   'SIGWINCH',
 ] as const;
 const ENDING = new Set<NodeJS.Signals>(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']);
-/** So long a command may take to end after its lock was taken away for good, in ms, between SIGTERM and SIGKILL. */
-const LOST_GRACE_MS = 250;
+/** Between SIGTERM and SIGKILL, in ms, where the lock was taken away for good, or the command left others behind. */
+const SHORT_GRACE_MS = 250;
+/** What of the command's text others get to see in `pawl inspect`, in UTF-16 units. */
+const SHOWN_COMMAND = 200;
 
 /** `pawl run`: like flock(1), but with a lease and a token. */
 export async function runUnderLock({ options, positionals, command }: Parsed<'run'>): Promise<number> {
@@ -29,15 +32,17 @@ export async function runUnderLock({ options, positionals, command }: Parsed<'ru
   try {
     return await withStore(db, async (pawl) => {
       const mode = shared ? 'shared' : 'exclusive';
-      const owner = { command: command.join(' ').slice(0, 200) };
+      const owner = { command: printable(command.join(' ')).slice(0, SHOWN_COMMAND).toWellFormed() };
       const lease = await pawl.acquire(lock, { ttlMs, waitMs, mode, owner, signal: signals.whileWaiting });
+      lease.signal.throwIfAborted();
       const group = new ProcessGroup(command, { PAWL_LOCK: lock, PAWL_TOKEN: lease.token.toString() });
       signals.relayTo(group);
-      const stop = () => void group.end(lease.held ? lease.remainingMs / 2 : LOST_GRACE_MS);
-      lease.signal.addEventListener('abort', stop);
-      if (lease.signal.aborted) stop();
+      lease.signal.addEventListener('abort', () => {
+        void group.end(lease.held ? lease.remainingMs / 2 : SHORT_GRACE_MS);
+      });
       const exitCode = await group.exited;
-      if (!lease.signal.aborted) await group.end(LOST_GRACE_MS);
+      // Nothing of the group may outlive the lease.
+      await group.end(SHORT_GRACE_MS);
       return releaseAfter(lease, exitCode);
     });
   } catch (error) {

@@ -1,17 +1,18 @@
 import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import { open } from '../client/open.ts';
 import type { Pawl } from '../client/pawl.ts';
 import type { Engine } from '../engines/engine.ts';
 import { sqliteEngine } from '../engines/sqlite/index.ts';
+import { StoreUnusableError } from '../errors.ts';
 
 /** Opens the database that a command names, for as long as `work` takes. */
 export async function withStore<T>(
   db: string | undefined,
   work: (pawl: Pawl, engine: Engine) => Promise<T>,
 ): Promise<T> {
-  const engine = await sqliteEngine({ path: db ?? process.env.PAWL_DB ?? defaultPath() });
+  const engine = await sqliteEngine({ path: db ?? defaultPath() });
   const pawl = open(engine);
   try {
     return await work(pawl, engine);
@@ -23,8 +24,15 @@ export async function withStore<T>(
 
 /** Only the default's directory is made: a path that somebody wrote is more likely a mistake than a wish. */
 function defaultPath(): string {
-  const state = process.env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state');
-  const path = join(state, 'pawl', 'pawl.db');
-  mkdirSync(dirname(path), { recursive: true });
-  return path;
+  const given = process.env.XDG_STATE_HOME ?? '';
+  try {
+    // The standard wants relative paths in the variable to be ignored.
+    const state = isAbsolute(given) ? given : join(homedir(), '.local', 'state');
+    const path = join(state, 'pawl', 'pawl.db');
+    mkdirSync(dirname(path), { recursive: true });
+    return path;
+  } catch (cause) {
+    const detail = `its directory cannot be made (${cause instanceof Error ? cause.message : cause}); name another by --db`;
+    throw new StoreUnusableError('The default database', detail, { cause });
+  }
 }

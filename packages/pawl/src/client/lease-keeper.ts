@@ -113,7 +113,7 @@ export class LeaseKeeper implements Keeper {
     const to = { session: heir, request: requestId };
     const { owner } = checkSettings({ ttlMs }, service.guarantees);
     try {
-      const answer = await settle(() => service.transfer(from, grants, to, owner), {
+      const answer = await settle(() => service.transfer(from, grants, to, owner, hold.forget), {
         clock,
         goOn: () => session.ended === undefined,
       });
@@ -134,7 +134,7 @@ export class LeaseKeeper implements Keeper {
     const { service, clock } = this.#context;
     const to = { session: session.id, request: randomUUID() };
     const from = { session: heir, request };
-    const answer = await settle(() => service.transfer(from, [{ name, token }], to, settings.owner), {
+    const answer = await settle(() => service.transfer(from, [{ name, token }], to, settings.owner, true), {
       clock,
       goOn: () => session.ended === undefined,
     });

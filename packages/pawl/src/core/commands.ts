@@ -69,6 +69,8 @@ export interface TransferCommand extends RequestId {
   readonly to: RequestId;
   readonly owner: Owner;
   readonly inbox: string;
+  /** As in {@link ReleaseCommand.forget}, for the request that loses the grant. */
+  readonly forget: boolean;
 }
 
 /** Looks whether whoever is first in line can enter: after endings, and to go on with a long run of shared waiters. */

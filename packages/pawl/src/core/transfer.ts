@@ -5,7 +5,7 @@ import type { Holder } from './records.ts';
 
 /** Moves a grant to another session and request. It stays the same grant: slot and token do not change. */
 export function transfer(draft: Draft, command: TransferCommand): TransferOutcome {
-  const { names, tokens, to, owner, inbox } = command;
+  const { names, tokens, to, owner, inbox, forget } = command;
   const { ended } = draft.surroundings;
   if (ended.has(to.session)) return { kind: 'notHeld' };
   const moved = draft.request(to);
@@ -26,7 +26,8 @@ export function transfer(draft: Draft, command: TransferCommand): TransferOutcom
   }
   draft.requireAlive(command.session);
   draft.putRequest(to, known);
-  draft.deleteRequest(command);
+  if (forget) draft.deleteRequest(command);
+  else draft.putRequest(command, { ...known, state: 'done', how: 'transferred' });
   return { kind: 'transferred', grants };
 }
 

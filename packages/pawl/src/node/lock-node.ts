@@ -141,6 +141,7 @@ export class LockNode implements LockService {
     grants: readonly { name: string; token: Token }[],
     to: RequestId,
     owner: Owner,
+    forget: boolean,
   ): Promise<TransferAnswer> {
     const { names, tokens } = namesAndTokens(grants);
     const inbox = this.#inbox;
@@ -152,6 +153,7 @@ export class LockNode implements LockService {
       to,
       owner,
       inbox,
+      forget,
     });
     return outcome.kind === 'transferred'
       ? { kind: 'transferred', grants: withTokens(outcome.grants, version) }

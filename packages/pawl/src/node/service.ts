@@ -107,6 +107,7 @@ export interface LockService {
     grants: readonly { name: string; token: Token }[],
     to: RequestId,
     owner: Owner,
+    forget: boolean,
   ): Promise<TransferAnswer>;
   breakHold(target: BreakTarget, reason: string, by: string): Promise<BreakOutcome>;
   inspect(name: string): Promise<LockState>;

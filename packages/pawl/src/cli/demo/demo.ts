@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
@@ -22,20 +23,31 @@ export async function demo(): Promise<number> {
   const right = START + A_ADDS + B_ADDS;
   const fenced = await tellStory(true);
   const unfenced = await tellStory(false);
+  const asTold =
+    fenced.balance === right && fenced.refused && unfenced.balance === START + A_ADDS && !unfenced.refused;
+  if (!asTold) {
+    say('', `This did not go as it should: ${fenced.balance} with the fence, ${unfenced.balance} without.`);
+    return EXIT.failed;
+  }
   say(
     '',
-    `With the fence the account ends at ${fenced}: ${fenced === right ? 'both were added' : 'this is wrong'}.`,
-    `Without it the account ends at ${unfenced}: ${unfenced === right ? 'both were added' : `B's ${B_ADDS} are gone`}.`,
+    `With the fence the account ends at ${right}: both were added.`,
+    `Without it the account ends at ${unfenced.balance}: B's ${B_ADDS} are gone.`,
     'The lock did the same both times. Only the resource can refuse the write of a process that comes too late.',
   );
-  return fenced === right && unfenced === START + A_ADDS ? EXIT.ok : EXIT.failed;
+  return EXIT.ok;
 }
 
-/** @returns the balance that the account ends with. */
-async function tellStory(fenced: boolean): Promise<number> {
+/** @returns what the account ends with, and whether a write was refused. */
+async function tellStory(fenced: boolean): Promise<{ balance: number; refused: boolean }> {
   say('', fenced ? 'With the fence' : 'Without the fence');
   const folder = mkdtempSync(join(tmpdir(), 'pawl-demo-'));
   const workers: Worker[] = [];
+  const cleanUp = () => {
+    for (const worker of workers) worker.signal('SIGKILL');
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  };
+  const forget = onInterrupt(cleanUp);
   try {
     const ledger = join(folder, 'ledger.db');
     const db = new DatabaseSync(ledger);
@@ -44,35 +56,52 @@ async function tellStory(fenced: boolean): Promise<number> {
     const shared = { locks: join(folder, 'locks.db'), ledger, ttlMs: TTL_MS, fenced };
     const startedAt = systemClock.monotonicMs();
     const tell = (who: string, what: string) => {
-      const seconds = ((systemClock.monotonicMs() - startedAt) / 1000).toFixed(2);
-      say(`  ${seconds.padStart(5)} s  ${who}  ${what}`);
+      const ms = Math.round(systemClock.monotonicMs() - startedAt);
+      say(`  ${String(ms).padStart(5)} ms  ${who}  ${what}`);
     };
 
     const a = new Worker('A', { ...shared, adds: A_ADDS, gate }, tell);
     workers.push(a);
-    await a.until('read');
+    await a.until('checked');
     a.signal('SIGSTOP');
-    tell('A', 'is stopped: it has checked its lease and is about to write');
+    tell('A', 'is stopped (SIGSTOP)');
     const b = new Worker('B', { ...shared, adds: B_ADDS }, tell);
     workers.push(b);
     await b.ended;
     writeFileSync(gate, '');
-    tell('A', 'goes on, and does not know that its lease is over');
+    tell('A', 'goes on (SIGCONT), and does not know that its lease is over');
     a.signal('SIGCONT');
     await a.ended;
     const balance = Number(db.prepare('SELECT balance FROM account').get()?.balance);
     tell(' ', `the account is at ${balance}`);
     db.close();
-    return balance;
+    return { balance, refused: a.told.has('refused') };
   } finally {
-    for (const worker of workers) worker.signal('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
+    forget();
+    cleanUp();
   }
+}
+
+/** Ends with the signal's exit code, but leaves no stopped process and no files behind. @returns a function that undoes it. */
+function onInterrupt(cleanUp: () => void): () => void {
+  const undo = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) => {
+    const end = () => {
+      cleanUp();
+      process.exit(128 + constants.signals[signal]);
+    };
+    process.once(signal, end);
+    return () => process.off(signal, end);
+  });
+  return () => {
+    for (const each of undo) each();
+  };
 }
 
 /** One of the two processes. */
 class Worker {
   readonly ended: Promise<void>;
+  /** All that it has told so far. */
+  readonly told = new Set<Report['kind']>();
   readonly #child: ChildProcess;
   readonly #waits: { kind: Report['kind']; resolve(): void }[] = [];
 
@@ -83,10 +112,12 @@ class Worker {
       execArgv: [...process.execArgv, '--disable-warning=ExperimentalWarning'],
     });
     this.#child.on('message', (report: Report) => {
+      this.told.add(report.kind);
       tell(name, textOf(report));
       for (const wait of this.#waits) if (wait.kind === report.kind) wait.resolve();
     });
-    this.ended = new Promise((resolve) => this.#child.once('exit', () => resolve()));
+    // Only once the channel is closed has everything been told.
+    this.ended = Promise.all([once(this.#child, 'exit'), once(this.#child, 'disconnect')]).then(() => {});
   }
 
   /** Resolves when the worker has told that, or has ended. */
@@ -104,6 +135,8 @@ function textOf(report: Report): string {
   switch (report.kind) {
     case 'read':
       return `holds the lock with token ${report.token} and reads ${report.balance}`;
+    case 'checked':
+      return 'has checked that it holds the lock, and is about to write';
     case 'wrote':
       return `writes ${report.balance} with token ${report.token}`;
     case 'lost':

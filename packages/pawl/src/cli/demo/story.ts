@@ -12,6 +12,8 @@ export interface Task {
 /** What a worker tells. Tokens are decimal strings. */
 export type Report =
   | { readonly kind: 'read'; readonly token: string; readonly balance: number }
+  /** It has checked its lease, and nothing but the write comes next. */
+  | { readonly kind: 'checked'; readonly token: string }
   | { readonly kind: 'wrote'; readonly token: string; readonly balance: number }
   /** It was told that its lease is over, after it wrote. */
   | { readonly kind: 'lost'; readonly token: string }

@@ -37,11 +37,7 @@ async function work(lease: Lease): Promise<void> {
   const balance = readBalance();
   await tell({ kind: 'read', token, balance });
   lease.assertHeld();
-  // From here to the write nothing yields, so no timer can tell this process that its lease is over: like a pause of the
-  // garbage collector, it comes between the check and the write. The parent stops the process here.
-  while (task.gate !== undefined && !existsSync(task.gate)) {
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-  }
+  if (task.gate !== undefined && !existsSync(task.gate)) waitAt(task.gate, { kind: 'checked', token });
   const next = balance + task.adds;
   try {
     if (task.fenced) fence.transaction('account', lease, () => writeBalance(next));
@@ -52,6 +48,16 @@ async function work(lease: Lease): Promise<void> {
     throw error;
   }
   await tell({ kind: 'wrote', token, balance: next });
+}
+
+/**
+ * Tells the parent, which then stops this process, and blocks it. From the check to the write nothing yields, so no timer can
+ * tell this process that its lease is over: like a pause of the garbage collector, it comes between the two.
+ */
+function waitAt(gate: string, report: Report): void {
+  // Not awaited, since that would yield. A short message is with the parent before this returns.
+  process.send?.(report);
+  while (!existsSync(gate)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
 }
 
 function readBalance(): number {
