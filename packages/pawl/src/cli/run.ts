@@ -64,7 +64,7 @@ async function releaseAfter(lease: Releasable, exitCode: number): Promise<number
   const { reason } = lease.signal;
   if (lease.held) {
     await lease.release().catch((error: unknown) => {
-      if (error instanceof LeaseLostError) throw error;
+      if (error instanceof LeaseLostError && !lease.signal.aborted) throw error;
       // The session ends with this process, and with it what could not be released.
     });
   }

@@ -7,7 +7,7 @@ import {
   HeldError,
   LockShapeError,
   OutcomeUnknownError,
-  PawlError,
+  type PawlError,
   QueueFullError,
   RequestFinishedError,
   RequestMismatchError,
@@ -132,15 +132,19 @@ export class Application implements Applicant {
     const { owner, lockDelayMs, barging, waitMs } = this.#settings;
     const options = { wait: waitMs !== 0, owner, lockDelayMs, barging };
     let left = REPETITIONS;
+    let unknown = false;
     try {
       const answer = await settle(() => this.#context.service.acquire(this.#id, this.#locks, options), {
         clock: this.#context.clock,
         // Only an unknown outcome is asked for again; an engine that surely did nothing fails the acquire at once (L5).
-        goOn: (error) => error.outcome === 'indefinite' && !this.#over && left-- > 0,
+        goOn: (error) => {
+          // What a first attempt left open, a second one that surely did nothing does not close.
+          unknown ||= error.outcome === 'indefinite';
+          return unknown && !this.#over && left-- > 0;
+        },
       });
       this.#onAnswer(answer);
     } catch (error) {
-      const unknown = error instanceof PawlError && error.outcome === 'indefinite';
       this.#leftNothing = !unknown;
       this.#fail(
         unknown ? new OutcomeUnknownError(`the acquire of lock "${this.#name}"`, { cause: error }) : error,

@@ -13,22 +13,16 @@ export class Sessions {
     this.#context = context;
   }
 
-  /** The session of this TTL, opened if there is none that could start a new lease. */
+  /** The session of this TTL, opened if there is none that could start a new lease. Callers are served in their order. */
   async get(ttlMs: number): Promise<ClientSession> {
-    const present = this.#byTtl.get(ttlMs);
-    if (present !== undefined) {
-      const session = await present;
-      if (session.fresh) return session;
-      if (this.#byTtl.get(ttlMs) === present) this.#byTtl.delete(ttlMs);
-      return this.get(ttlMs);
-    }
-    if (this.#closed) throw new ClosedError('This Pawl client');
-    const opening = this.#open(ttlMs);
-    this.#byTtl.set(ttlMs, opening);
-    opening.catch(() => {
+    for (;;) {
+      const present = this.#byTtl.get(ttlMs);
+      const opening = present ?? this.#start(ttlMs);
+      const session = await opening;
+      // A new one that is not fresh was opened too slowly; another would be no faster.
+      if (session.fresh || present === undefined) return session;
       if (this.#byTtl.get(ttlMs) === opening) this.#byTtl.delete(ttlMs);
-    });
-    return opening;
+    }
   }
 
   /** Sessions that have not ended. */
@@ -40,6 +34,16 @@ export class Sessions {
   shut(): readonly ClientSession[] {
     this.#closed = true;
     return this.live;
+  }
+
+  #start(ttlMs: number): Promise<ClientSession> {
+    if (this.#closed) throw new ClosedError('This Pawl client');
+    const opening = this.#open(ttlMs);
+    this.#byTtl.set(ttlMs, opening);
+    opening.catch(() => {
+      if (this.#byTtl.get(ttlMs) === opening) this.#byTtl.delete(ttlMs);
+    });
+    return opening;
   }
 
   async #open(ttlMs: number): Promise<ClientSession> {

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ export interface Result {
   readonly stderr: string;
 }
 
-/** A directory with a database for each test; whatever was started is ended with it. */
+/** A directory with a database for each test; whatever was started is ended with it, also what was left behind. */
 export class Bench {
   folder = '';
   readonly #children = new Set<ChildProcess>();
@@ -25,12 +25,23 @@ export class Bench {
     afterEach(() => {
       for (const child of this.#children) child.kill('SIGKILL');
       this.#children.clear();
+      for (let left = this.processes(); left.length > 0; left = this.processes()) {
+        for (const pid of left) kill(pid);
+      }
       rmSync(this.folder, { recursive: true, force: true });
     });
   }
 
   get db(): string {
     return join(this.folder, 'locks.db');
+  }
+
+  /** The processes that were started for this test and have not ended: they inherited its database. Linux only. */
+  processes(): number[] {
+    if (!existsSync('/proc/self/environ')) return [];
+    return readdirSync('/proc')
+      .map(Number)
+      .filter((pid) => pid > 0 && environmentOf(pid).includes(this.folder));
   }
 
   path(name: string): string {
@@ -93,6 +104,23 @@ export class Running {
       await Promise.race([new Promise((resolve) => this.child.stdout?.once('data', resolve)), ended]);
     }
     ended.catch(() => {});
+  }
+}
+
+/** Empty for a process that has ended, also while it is a zombie. */
+function environmentOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
   }
 }
 

@@ -48,6 +48,42 @@ describe('pawl run', () => {
     expect(JSON.parse((await bench.run('inspect', 'x', '--json')).stdout)).toMatchObject({ waiting: 0 });
   });
 
+  it('shares a lock where it is asked to', async () => {
+    const holder = bench.start(['run', '-s', 'x', '--', 'sh', '-c', 'echo ready; sleep 30']);
+    await holder.prints('ready');
+    expect((await bench.run('run', '--shared', 'x', '-w', '0', '--', 'true')).code).toBe(0);
+    expect((await bench.run('run', 'x', '-w', '0', '--', 'true')).code).toBe(75);
+  });
+
+  it('passes every signal on', async () => {
+    const names = ['INT', 'HUP', 'QUIT', 'USR1', 'USR2'] as const;
+    const traps = names.map((name) => `trap 'echo got ${name}' ${name}`).join('; ');
+    const running = bench.start([
+      'run',
+      'x',
+      '--',
+      'sh',
+      '-c',
+      `${traps}; echo ready; while :; do sleep 0.05; done`,
+    ]);
+    await running.prints('ready');
+    for (const name of names) {
+      running.child.kill(`SIG${name}`);
+      await running.prints(`got ${name}`);
+    }
+    running.child.kill('SIGTERM');
+    expect((await running.ended).code).toBe(143);
+  });
+
+  it.skipIf(process.platform !== 'linux')('lets the command read from the terminal', async () => {
+    const typed = bench.shell(
+      `echo typed | script -qec "$PAWL run x -- sh -c 'read line && test -t 0 && echo read \\$line'" /dev/null`,
+    );
+    const { code, stdout } = await typed.ended;
+    expect(stdout).toContain('read typed');
+    expect(code).toBe(0);
+  });
+
   it('passes signals on, and the command decides what they do', async () => {
     const script = 'trap "echo got it; exit 5" TERM; echo ready; while :; do sleep 0.05; done';
     const running = bench.start(['run', 'x', '--', 'sh', '-c', script]);
@@ -76,28 +112,54 @@ describe('pawl run', () => {
     await bench.run('break', 'x', '--token', '1', '--reason', 'test');
     const { code, stdout, stderr } = await running.ended;
     expect(code).toBe(121);
-    expect(stderr).toMatch(/^pawl: .*broken \(test\)/);
+    expect(stderr).toMatch(/^pawl: .*broken \(test\).*\n$/);
     const group = Number(/group (\d+)/.exec(stdout)?.[1]);
     await gone(group);
   });
 
-  it('C3: ends the command while the lease still lasts where the database cannot be written', async () => {
-    const script = 'trap "echo told >&2; exit 0" TERM; echo ready; while :; do sleep 0.05; done';
-    const running = bench.start(['run', 'x', '--ttl', '2s', '--', 'sh', '-c', script]);
+  it('C3: ends the command before its lease ends where the database cannot be written, with SIGKILL if it must', async () => {
+    const ttlMs = 6000;
+    const log = bench.path('log');
+    const script = `trap "" TERM; echo ready; while :; do date +%s%3N >> ${log}; sleep 0.02; done`;
+    const running = bench.start(['run', 'x', '--ttl', `${ttlMs}`, '--', 'sh', '-c', script]);
     await running.prints('ready');
     const other = new DatabaseSync(bench.db);
     other.exec('BEGIN IMMEDIATE');
-    // Held until the command was told: from then on the release may go through.
-    while (!running.stderr.includes('told')) await new Promise((resolve) => setTimeout(resolve, 10));
+    // Nothing was renewed after this, so no lease lasts longer than from here.
+    const cutOffAt = Date.now();
+    const { code, stderr } = await running.ended;
+    other.close();
+    expect(code).toBe(121);
+    expect(stderr).toMatch(/^pawl: .*at risk.*\n$/);
+    expect(Number(readFileSync(log, 'utf8').trimEnd().split('\n').at(-1))).toBeLessThan(cutOffAt + ttlMs);
+  }, 40_000);
+
+  it('S2: does not release the lock at safe-stop while anything of the group is left', async () => {
+    const log = bench.path('log');
+    // The command ends when it is told to. What it has started does not listen, and goes on writing.
+    const script = [
+      `(trap "" TERM; while :; do echo "$PAWL_TOKEN" >> ${log}; sleep 0.01; done) &`,
+      'trap "echo told >&2; exit 0" TERM; echo ready; while :; do sleep 0.02; done',
+    ].join('\n');
+    const running = bench.start(['run', 'x', '--ttl', '2s', '--', 'sh', '-c', script]);
+    await running.prints('ready');
+    const next = bench.start(['run', 'x', '--', 'sh', '-c', `echo "$PAWL_TOKEN" >> ${log}; sleep 1`]);
+    while (JSON.parse((await bench.run('inspect', 'x', '--json')).stdout).waiting === 0);
+    const other = new DatabaseSync(bench.db);
+    other.exec('BEGIN IMMEDIATE');
+    while (!running.stderr.includes('told')) await new Promise((resolve) => setTimeout(resolve, 5));
+    // From here the release could go through.
     other.exec('ROLLBACK');
     other.close();
-    const { code, stderr } = await running.ended;
-    expect(stderr).toContain('at risk');
-    expect(code).toBe(121);
-  });
+    const [first, second] = await Promise.all([running.ended, next.ended]);
+    expect([first.code, second.code]).toEqual([121, 0]);
+    const tokens = readFileSync(log, 'utf8').trimEnd().split('\n').map(Number);
+    expect(new Set(tokens).size).toBe(2);
+    expect(tokens).toEqual(tokens.toSorted((one, two) => one - two));
+  }, 40_000);
 
   it('ends what the command left behind in its group before it releases the lock', async () => {
-    const script = 'sleep 300 & echo "left $!"';
+    const script = 'sleep 60 & echo "left $!"';
     const { code, stdout } = await bench.run('run', 'x', '--', 'sh', '-c', script);
     expect(code).toBe(0);
     await gone(Number(/left (\d+)/.exec(stdout)?.[1]));
@@ -105,11 +167,11 @@ describe('pawl run', () => {
 
   it('S1, S2: eight shells that append fifty lines each do not interleave, and tokens strictly rise', async () => {
     const file = bench.path('lines');
-    const rounds = 5;
-    const append = `i=0; while [ $i -lt 10 ]; do echo "$PAWL_TOKEN $1" >> ${file}; i=$((i+1)); done`;
-    writeFileSync(bench.path('append.sh'), append);
+    const rounds = 2;
+    const lines25 = `i=0; while [ $i -lt 25 ]; do echo "$PAWL_TOKEN $1" >> ${file}; sleep 0.01; i=$((i+1)); done`;
+    writeFileSync(bench.path('append.sh'), lines25);
     const loop = (who: number) =>
-      `n=0; while [ $n -lt ${rounds} ]; do $PAWL run file --ttl 10s -- sh ${bench.path('append.sh')} ${who} || exit 1; n=$((n+1)); done`;
+      `n=0; while [ $n -lt ${rounds} ]; do $PAWL run file -- sh ${bench.path('append.sh')} ${who} || exit 1; n=$((n+1)); done`;
     const shells = Array.from({ length: 8 }, (_, who) => bench.shell(loop(who)));
     for (const { ended } of shells) expect(await ended).toMatchObject({ code: 0, stderr: '' });
 
@@ -122,7 +184,7 @@ describe('pawl run', () => {
       if (last !== undefined && last.token === BigInt(token) && last.who === who) last.count += 1;
       else runs.push({ token: BigInt(token), who, count: 1 });
     }
-    expect(runs.map((run) => run.count)).toEqual(new Array(8 * rounds).fill(10));
+    expect(runs.map((run) => run.count)).toEqual(new Array(8 * rounds).fill(25));
     for (const [i, run] of runs.entries()) {
       if (i > 0) expect(run.token).toBeGreaterThan(runs[i - 1]?.token ?? 0n);
     }
@@ -138,7 +200,7 @@ describe('pawl run', () => {
       '--',
       'sh',
       '-c',
-      'echo "child $$ ready"; sleep 300',
+      'echo "child $$ ready"; sleep 60',
     ]);
     await holder.prints('ready');
     const waiter = bench.start(['run', 'x', '--', 'sh', '-c', 'echo "token $PAWL_TOKEN"']);

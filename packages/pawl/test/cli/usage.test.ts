@@ -1,9 +1,27 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { exitCodeOf } from '../../src/cli/exit-codes.ts';
 import { helpText } from '../../src/cli/help.ts';
 import { COMMANDS } from '../../src/cli/options.ts';
 import { parseCommand } from '../../src/cli/parse.ts';
+import {
+  AcquireTimeoutError,
+  EngineUnavailableError,
+  HeldError,
+  InvalidArgumentError,
+  LeaseAtRiskError,
+  LeaseLostError,
+  LockShapeError,
+  NotHeldError,
+  OutcomeUnknownError,
+  QueueFullError,
+  SessionEndedError,
+  StoreCorruptError,
+  StoreUnusableError,
+  StoreVersionError,
+  TtlTooShortError,
+} from '../../src/errors.ts';
 import { Bench, oldNode, PAWL } from './cli.ts';
 
 const bench = new Bench();
@@ -29,6 +47,7 @@ describe('the arguments', () => {
     ['500ms', 500],
     ['10s', 10_000],
     ['1.5s', 1500],
+    ['1.001s', 1001],
     ['1h', 3_600_000],
     ['250', 250],
     ['0', 0],
@@ -65,7 +84,55 @@ describe('the arguments', () => {
   });
 });
 
+it('what follows "--" is for the command alone', async () => {
+  const { code, stderr } = await bench.run('run', 'x', '--ttl', '0', '--', 'echo', '--json', '--help');
+  expect(stderr).toMatch(/^pawl: ttlMs must be .+\n$/);
+  expect(code).toBe(64);
+});
+
+it('what others have written does not reach the terminal as it is', async () => {
+  const { stdout } = await bench.run('run', 'a\nb\u001b[31m', '--', process.execPath, PAWL, 'ls');
+  expect(stdout).toMatch(/^LOCK .*\na\\u\{a\}b\\u\{1b\}\[31m .*\n$/);
+});
+
+it('whoever stops reading does not make it fail', async () => {
+  const { code, stderr } = await bench.shell(
+    '{ sleep 0.5; $PAWL help --markdown; echo $? >&2; } | true; sleep 3',
+  ).ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '0\n' });
+});
+
+it('every kind of failure has its exit code', () => {
+  const expected: [number, Error][] = [
+    [64, new InvalidArgumentError('ttlMs', 'a number', 'x')],
+    [64, new TtlTooShortError('ttlMs', 1, 100, 'sqlite')],
+    [64, new LockShapeError('x', 'a lock', 'a semaphore of 2')],
+    [75, new HeldError('x')],
+    [75, new AcquireTimeoutError('x', 100)],
+    [75, new QueueFullError('x', 10)],
+    [75, new SessionEndedError('it expired')],
+    [121, new LeaseLostError('x', 1n, 'it expired')],
+    [121, new LeaseAtRiskError('x', 1n, 500, 1000)],
+    [69, new EngineUnavailableError('no answer', 'indefinite')],
+    [69, new OutcomeUnknownError('the acquire')],
+    [69, new StoreUnusableError('x.db', 'it is a directory')],
+    [69, new StoreCorruptError('x.db', 'a page is damaged')],
+    [69, new StoreVersionError('x.db', 9, 1)],
+    [1, new NotHeldError('x', 'nobody holds it')],
+    [70, new TypeError('a defect')],
+  ];
+  for (const [code, error] of expected) expect([error.name, exitCodeOf(error)]).toEqual([error.name, code]);
+});
+
 describe('the help', () => {
+  it.each([
+    ['run', '--help'],
+    ['run', 'x', '-h'],
+    ['help', 'run'],
+  ])('is shown by %j', async (...args) => {
+    expect(await bench.run(...args)).toEqual({ code: 0, stdout: helpText('run', false), stderr: '' });
+  });
+
   it.each(Object.keys(COMMANDS))('of %s names every option', (command) => {
     const text = helpText(command, false);
     for (const option of Object.keys(COMMANDS[command as keyof typeof COMMANDS].options)) {
@@ -96,6 +163,20 @@ describe('an old Node', () => {
 });
 
 describe('the database', () => {
+  it('is in the state directory of the user unless named, and that directory is made', async () => {
+    const env = { PAWL_DB: '', XDG_STATE_HOME: bench.path('state') };
+    expect((await bench.start(['run', 'x', '--', 'true'], env).ended).code).toBe(0);
+    expect(existsSync(bench.path('state/pawl/pawl.db'))).toBe(true);
+  });
+
+  it('that cannot be in the state directory: exit 69 and a code', async () => {
+    writeFileSync(bench.path('state'), 'no directory');
+    const env = { PAWL_DB: '', XDG_STATE_HOME: bench.path('state') };
+    const { code, stderr } = await bench.start(['ls', '--json'], env).ended;
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'PAWL_STORE_UNUSABLE' } });
+    expect(code).toBe(69);
+  });
+
   it.each([
     ['a directory', () => bench.folder],
     ['in no directory', () => bench.path('missing/locks.db')],
