@@ -1,5 +1,5 @@
 import type { Owner } from '../core/records.ts';
-import { AcquireAbortedError, LeaseAtRiskError, LeaseLostError, SessionEndedError } from '../errors.ts';
+import { AcquireAbortedError, LeaseAtRiskError, LeaseLostError, PawlError } from '../errors.ts';
 import type { LockState } from '../node/service.ts';
 import type { Token } from '../token.ts';
 import type { Lease } from './lease.ts';
@@ -12,6 +12,8 @@ export interface Campaign<T> {
   acquire(settings: AcquireSettings): Promise<Lease>;
   /** Runs the leader's work under the lease and releases it. */
   lead(lease: Lease): Promise<Awaited<T>>;
+  /** Lets a little time pass before the next attempt. */
+  pauseAfter(error: PawlError): Promise<void>;
 }
 
 /** Who leads, as others see it. */
@@ -36,13 +38,14 @@ export async function elect<T>(campaign: Campaign<T>, settings: ElectSettings): 
   }
 }
 
-/** A session that expired in the queue only costs the place in it. */
+/** A candidate outlives whatever passes: an engine that is away, a session that expired in the queue. */
 async function standForElection<T>(campaign: Campaign<T>, settings: ElectSettings): Promise<Lease> {
   for (;;) {
     try {
       return await campaign.acquire(settings);
     } catch (error) {
-      if (!(error instanceof SessionEndedError)) throw error;
+      if (!(error instanceof PawlError && error.retryable)) throw error;
+      await campaign.pauseAfter(error);
     }
   }
 }

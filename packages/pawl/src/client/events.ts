@@ -13,6 +13,8 @@ export interface PawlEvents {
   queued: { readonly name: string; readonly requestId: string; readonly ahead: number };
   /** One renewal failed; the next is already planned. */
   renewFailed: { readonly ttlMs: number; readonly error: unknown };
+  /** An attempt to stand for election failed, and will be repeated. */
+  campaignFailed: { readonly name: string; readonly error: PawlError };
   /** Safe-stop: the lease's signal was aborted. */
   atRisk: { readonly name: string; readonly token: Token; readonly error: PawlError };
   lost: { readonly name: string; readonly token: Token; readonly error: PawlError };

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../clock.ts';
+import { type Clock, sleep, systemClock } from '../clock.ts';
 import type { AskedLock } from '../core/commands.ts';
 import type { Mode } from '../core/records.ts';
 import type { EngineGuarantees } from '../engines/engine.ts';
@@ -13,6 +13,9 @@ import { type AcquireSettings, checkName, checkPermits, checkSettings, MOST_LOCK
 import { Scopes } from './scope.ts';
 import { type WatchSettings, watch } from './watching.ts';
 import { type LockSettings, runUnder } from './with-lock.ts';
+
+/** Between two attempts to stand for election, in ms. */
+const CAMPAIGN_PAUSE_MS = 500;
 
 /** One lock of an `acquireAll`. */
 export interface LockAsk {
@@ -145,7 +148,8 @@ export class Pawl implements AsyncDisposable {
 
   /**
    * Takes part in the election of a leader, again and again until elected; `lead` runs while this client leads. If the
-   * lease is lost while it runs, its signal aborts, and the campaign starts anew once `lead` has ended.
+   * lease is lost while it runs, its signal aborts, and the campaign starts anew once `lead` has ended. While the engine cannot
+   * be reached the campaign goes on trying; the event `campaignFailed` tells.
    *
    * @returns what `lead` returns, which ends the leadership.
    * @throws what `lead` throws while the lease lasts; AcquireAbortedError once `settings.signal` aborts.
@@ -154,6 +158,10 @@ export class Pawl implements AsyncDisposable {
     const campaign: Campaign<T> = {
       acquire: (options) => this.acquire(name, options),
       lead: (lease) => runUnder(this.#scopes, lease, lead),
+      pauseAfter: (error) => {
+        this.#announcer.emit('campaignFailed', { name, error });
+        return sleep(this.#clock, CAMPAIGN_PAUSE_MS);
+      },
     };
     return elect(campaign, settings);
   }
