@@ -109,7 +109,7 @@ class Worker {
     const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
     const file = fileURLToPath(new URL(`./worker.${ending}`, import.meta.url));
     this.#child = fork(file, [JSON.stringify(task)], {
-      execArgv: [...process.execArgv, '--disable-warning=ExperimentalWarning'],
+      execArgv: ['--disable-warning=ExperimentalWarning'],
     });
     this.#child.on('message', (report: Report) => {
       this.told.add(report.kind);
