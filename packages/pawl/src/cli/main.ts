@@ -12,6 +12,7 @@ const RUN: { readonly [C in CommandName]: (parsed: Parsed<C>) => Promise<number>
   ls: async (parsed) => (await import('./ls.ts')).ls(parsed),
   inspect: async (parsed) => (await import('./inspect.ts')).inspect(parsed),
   break: async (parsed) => (await import('./break.ts')).breakLock(parsed),
+  lab: async (parsed) => (await import('./lab.ts')).lab(parsed),
   advise: async (parsed) => (await import('./advise.ts')).adviseTtl(parsed),
   demo: async () => (await import('./demo/demo.ts')).demo(),
   help: async ({ positionals, options }) => {

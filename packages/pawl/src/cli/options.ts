@@ -133,6 +133,19 @@ export const COMMANDS = {
       db,
     },
   },
+  lab: {
+    meaning: 'the lessons: why a correct lock is not enough, measured',
+    positionals: [],
+    options: {
+      block: { type: 'count', value: 'N', meaning: 'one block with those it builds on' },
+      quiet: { type: 'flag', meaning: 'the assembly alone' },
+      verify: { type: 'flag', meaning: 'derive every claim anew, and fail if one does not hold' },
+      predict: { type: 'flag', meaning: 'ask what you expect before showing what was measured' },
+      list: { type: 'flag', meaning: 'list the blocks' },
+      plot: { type: 'text', value: 'DIR', meaning: 'write the curves as SVG' },
+      json,
+    },
+  },
   advise: {
     meaning: 'measure this host and say which TTL fits it',
     positionals: [],

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach } from 'vitest';
+import { afterEach, beforeEach, vi } from 'vitest';
 
 export const PAWL = fileURLToPath(new URL('../../bin/pawl.js', import.meta.url));
 
@@ -19,6 +19,8 @@ export class Bench {
   readonly #children = new Set<ChildProcess>();
 
   constructor() {
+    // Every test starts processes, some of them many, and that is slow on a machine that does other things too.
+    vi.setConfig({ testTimeout: 90_000 });
     beforeEach(() => {
       this.folder = mkdtempSync(join(tmpdir(), 'pawl-cli-'));
     });

@@ -31,7 +31,7 @@ it('S7, S8: the demonstration shows a late write refused with the fence, and an 
 
 it('leaves no stopped process and no files behind where the demonstration is ended early', async () => {
   const demo = bench.start(['demo'], { TMPDIR: bench.folder });
-  await demo.prints('is stopped');
+  await demo.prints('is stopped (SIGSTOP)');
   demo.child.kill('SIGTERM');
   expect((await demo.ended).code).toBe(143);
   expect(readdirSync(bench.folder)).toEqual([]);

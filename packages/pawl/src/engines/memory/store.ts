@@ -129,6 +129,11 @@ export class MemoryStore {
     return () => this.#endingListeners.delete(listener);
   }
 
+  /** Sessions that have ended and were not yet forgotten. */
+  endedSessions(): readonly string[] {
+    return [...this.#ended];
+  }
+
   forget(ids: readonly string[]): void {
     for (const id of ids) this.#ended.delete(id);
   }
