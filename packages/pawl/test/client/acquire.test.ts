@@ -237,10 +237,12 @@ describe('acquire', () => {
     process.on('warning', onWarning);
     const abort = new AbortController();
     const held = await pawl.acquire('x', { ttlMs: 60_000 });
-    const waits = Array.from({ length: 500 }, () =>
-      world.failure(pawl.acquire('x', { waitMs: 1000, signal: abort.signal })),
-    );
-    await Promise.all(waits);
+    const waits = Array.from({ length: 500 }, async () => {
+      await expect(pawl.acquire('x', { waitMs: 1000, signal: abort.signal })).rejects.toThrow(
+        code('PAWL_ACQUIRE_TIMEOUT'),
+      );
+    });
+    await world.settle(Promise.all(waits));
     expect(getEventListeners(abort.signal, 'abort')).toHaveLength(0);
     await held.release();
     expect(world.store.size).toBe(0);
