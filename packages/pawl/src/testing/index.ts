@@ -11,5 +11,7 @@ export {
   type EngineSubject,
   engineConformance,
   type TestRunner,
+  type WriterProcess,
+  writeWithoutEnd,
 } from './conformance/index.ts';
 export { SimulatedClock, type SimulatedClockOptions, SimulatedTime } from './simulated-clock.ts';

@@ -15,6 +15,19 @@ export interface EngineSubject {
   passTime(ms: number): Promise<void>;
   /** Ends the store, after all its engines were closed. */
   stop(): Promise<void>;
+  /**
+   * Starts another process that opens the store and runs {@link writeWithoutEnd} with `prefix`. Only for engines that outlive a
+   * process; without it the checks that kill one are not part of the suite.
+   */
+  startWriter?(prefix: string): Promise<WriterProcess>;
+}
+
+/** A process that writes until it is killed. */
+export interface WriterProcess {
+  /** The lines it has said so far; the last may be cut off. */
+  said(): string;
+  /** Kills it by SIGKILL, and resolves when it has ended. */
+  kill(): Promise<void>;
 }
 
 export interface ConformanceOptions extends TestRunner {
@@ -24,6 +37,8 @@ export interface ConformanceOptions extends TestRunner {
   start(): Promise<EngineSubject>;
   /** A TTL that is long enough for what a test does meanwhile, in ms; 1000 unless set. */
   readonly ttlMs?: number;
+  /** Whether {@link EngineSubject.startWriter} is there. */
+  readonly survivesProcesses?: boolean;
 }
 
 /** One test: a store, and what it opened of it. */
