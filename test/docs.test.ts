@@ -22,18 +22,32 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the documents tell the truth', () => {
-  it.each(snippets('ts'))('%s, program %i runs', async (page, number, program) => {
-    const file = join(folder, `${page.replaceAll(/\W/g, '-')}-${number}.ts`);
-    writeFileSync(file, program);
-    await run(process.execPath, ['--conditions=pawl-source', file], { cwd: folder, env: environment() });
-  });
+  it.each(snippets('ts'))(
+    '%s, program %i runs',
+    async (page, number, program) => {
+      const file = join(folder, `${page.replaceAll(/\W/g, '-')}-${number}.ts`);
+      writeFileSync(file, program);
+      await run(process.execPath, ['--conditions=pawl-source', file], { cwd: folder, env: environment() });
+    },
+    60_000,
+  );
 
-  it.each(snippets('sh'))('%s, commands %i run', async (_page, _number, text) => {
-    for (const line of text.split('\n')) {
-      if (line.trim() === '' || line.startsWith('#') || RUN_ELSEWHERE.test(line)) continue;
-      await run('sh', ['-c', line], { cwd: folder, env: environment() });
-    }
-  });
+  it.each(snippets('sh'))(
+    '%s, commands %i run',
+    async (_page, _number, text) => {
+      for (const line of text.split('\n')) {
+        if (line.trim() === '' || line.startsWith('#') || RUN_ELSEWHERE.test(line)) continue;
+        // npx would find the same command on the path, only more slowly; that it does has a test of its own.
+        await run('sh', ['-c', line.replace(/^npx /, '')], { cwd: folder, env: environment() });
+      }
+    },
+    60_000,
+  );
+
+  it('npx finds the command', async () => {
+    const { stdout } = await run('npx', ['pawl', 'version'], { cwd: root, env: environment() });
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  }, 60_000);
 
   it('docs/errors.md lists every code that the sources have, and no other', () => {
     const sources = readdirSync(join(root, 'packages/pawl/src'), { recursive: true, encoding: 'utf8' })

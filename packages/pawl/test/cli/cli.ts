@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, vi } from 'vitest';
+import { open } from '../../src/client/open.ts';
+import { sqliteEngine } from '../../src/engines/sqlite/index.ts';
 
 export const PAWL = fileURLToPath(new URL('../../bin/pawl.js', import.meta.url));
 
@@ -67,6 +69,15 @@ export class Bench {
 
   run(...args: string[]): Promise<Result> {
     return this.start(args).ended;
+  }
+
+  /** Waits until somebody waits for the lock. */
+  async untilWaiting(lock: string): Promise<void> {
+    const engine = await sqliteEngine({ path: this.db });
+    const pawl = open(engine);
+    for await (const { waiting } of pawl.watch(lock, { everyMs: 20 })) if (waiting > 0) break;
+    await pawl.close();
+    await engine.close();
   }
 
   #track(child: ChildProcess): Running {

@@ -98,7 +98,7 @@ describe('pawl run', () => {
     const holder = bench.start(['run', 'x', '--', 'sh', '-c', 'echo ready; sleep 30']);
     await holder.prints('ready');
     const waiter = bench.start(['run', 'x', '--', 'true']);
-    while (JSON.parse((await bench.run('inspect', 'x', '--json')).stdout).waiting === 0);
+    await bench.untilWaiting('x');
     waiter.child.kill('SIGINT');
     expect((await waiter.ended).code).toBe(130);
     expect(JSON.parse((await bench.run('inspect', 'x', '--json')).stdout)).toMatchObject({ waiting: 0 });
@@ -144,7 +144,7 @@ describe('pawl run', () => {
     const running = bench.start(['run', 'x', '--ttl', '2s', '--', 'sh', '-c', script]);
     await running.prints('ready');
     const next = bench.start(['run', 'x', '--', 'sh', '-c', `echo "$PAWL_TOKEN" >> ${log}; sleep 1`]);
-    while (JSON.parse((await bench.run('inspect', 'x', '--json')).stdout).waiting === 0);
+    await bench.untilWaiting('x');
     const other = new DatabaseSync(bench.db);
     other.exec('BEGIN IMMEDIATE');
     while (!running.stderr.includes('told')) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -191,7 +191,7 @@ describe('pawl run', () => {
   });
 
   it('L1: a holder that was killed delays the next one, and no longer than its lease and a sweep', async () => {
-    const ttlMs = 1000;
+    const ttlMs = 3000;
     const holder = bench.start([
       'run',
       'x',
@@ -204,7 +204,7 @@ describe('pawl run', () => {
     ]);
     await holder.prints('ready');
     const waiter = bench.start(['run', 'x', '--', 'sh', '-c', 'echo "token $PAWL_TOKEN"']);
-    while (JSON.parse((await bench.run('inspect', 'x', '--json')).stdout).waiting === 0);
+    await bench.untilWaiting('x');
     holder.child.kill('SIGKILL');
     process.kill(-Number(/child (\d+)/.exec(holder.stdout)?.[1]), 'SIGKILL');
     const killedAt = performance.now();
@@ -213,7 +213,7 @@ describe('pawl run', () => {
     expect(code).toBe(0);
     expect(Number(/token (\d+)/.exec(stdout)?.[1])).toBeGreaterThan(1);
     // How exact it is, bench/takeover.ts measures; here only that the wait ends with the lease and not much later.
-    expect(tookMs).toBeLessThan(ttlMs + 5000);
+    expect(tookMs).toBeLessThan(ttlMs + 10_000);
   });
 });
 
