@@ -38,7 +38,11 @@ describe('the documents tell the truth', () => {
       for (const line of text.split('\n')) {
         if (line.trim() === '' || line.startsWith('#') || RUN_ELSEWHERE.test(line)) continue;
         // npx would find the same command on the path, only more slowly; that it does has a test of its own.
-        await run('sh', ['-c', line.replace(/^npx /, '')], { cwd: folder, env: environment() });
+        const command = line.replace(/^npx /, '');
+        await run('sh', ['-c', command], { cwd: folder, env: environment() }).catch((error) => {
+          // The one example that needs a holder, which no document can name.
+          if (!command.startsWith('pawl break') || !String(error).includes('nobody holds it')) throw error;
+        });
       }
     },
     60_000,
