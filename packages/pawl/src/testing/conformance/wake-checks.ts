@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import type { Version } from '../../engines/engine.ts';
+import type { Engine, Version } from '../../engines/engine.ts';
 import { type Check, commit, mustCommit, newId, put, until, valueAt, write } from './subject.ts';
 
 /** How long a wake may take on a loaded machine, in ms. */
@@ -17,6 +17,7 @@ export const wakeChecks: readonly Check[] = [
       const wrong: string[] = [];
       other.subscribe(mine, (message, version) => got.push([message, version]));
       other.subscribe(yours, (message) => wrong.push(message));
+      await inForce(other);
       const message = 'wake "up" \u2028 😀';
       const version = await mustCommit(one, { ...put('a', '1'), wakes: [{ inbox: mine, message }] });
       await until(trial, LIMIT_MS, 'The wake', () => got.length > 0);
@@ -31,6 +32,7 @@ export const wakeChecks: readonly Check[] = [
       const inbox = newId();
       const got: string[] = [];
       engine.subscribe(inbox, (message) => got.push(message));
+      await inForce(engine);
       for (const message of ['1', '2', '3']) await mustCommit(engine, write({ wakes: [{ inbox, message }] }));
       await until(trial, LIMIT_MS, 'The last wake', () => got.includes('3'));
       deepEqual([...new Set(got)], ['1', '2', '3']);
@@ -44,7 +46,9 @@ export const wakeChecks: readonly Check[] = [
       const got: string[] = [];
       other.subscribe(inbox, (message) => got.push(message));
       const leave = other.subscribe(left, (message) => got.push(message));
+      await inForce(other);
       leave();
+      await inForce(other);
       await mustCommit(one, put('a', '1'));
       const failed = { ...put('a', '2', null), wakes: [{ inbox, message: 'failed' }] };
       equal((await commit(one, failed)).kind, 'conflict');
@@ -77,3 +81,8 @@ export const wakeChecks: readonly Check[] = [
     },
   ],
 ];
+
+/** A subscription is in force once a later call was answered. */
+async function inForce(engine: Engine): Promise<void> {
+  await valueAt(engine, 'any');
+}

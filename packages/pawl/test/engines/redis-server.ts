@@ -1,0 +1,78 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Whether this machine has Redis; installs Debian's package where it may. */
+export function haveRedis(): boolean {
+  if (works('redis-server', ['--version'])) return true;
+  if (process.getuid?.() === 0) works('apt-get', ['install', '-y', '-qq', 'redis-server']);
+  return works('redis-server', ['--version']);
+}
+
+function works(command: string, args: readonly string[]): boolean {
+  try {
+    execFileSync(command, args, { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A Redis of the test's own, on a free port and in a directory of its own. */
+export class RedisServer {
+  port = 0;
+  readonly #folder = mkdtempSync(join(tmpdir(), 'pawl-redis-'));
+  #process: ChildProcess | undefined;
+
+  /** @param persistent whether it flushes each write to its disk. */
+  async start(persistent = false): Promise<void> {
+    if (this.port === 0) this.port = await freePort();
+    const persistence = persistent
+      ? ['--appendonly', 'yes', '--appendfsync', 'always']
+      : ['--appendonly', 'no'];
+    const args = [
+      '--port',
+      `${this.port}`,
+      '--bind',
+      '127.0.0.1',
+      '--save',
+      '',
+      '--dir',
+      this.#folder,
+      ...persistence,
+    ];
+    const server = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#process = server;
+    await new Promise<void>((resolve, reject) => {
+      server.stdout.on('data', (chunk) => {
+        if (String(chunk).includes('Ready to accept connections')) resolve();
+      });
+      server.once('exit', () => reject(new Error('Redis ended before it was ready.')));
+    });
+  }
+
+  async kill(): Promise<void> {
+    const server = this.#process;
+    if (server === undefined) return;
+    this.#process = undefined;
+    const ended = new Promise((resolve) => server.once('exit', resolve));
+    server.kill('SIGKILL');
+    await ended;
+  }
+
+  async stop(): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  if (typeof address !== 'object' || address === null) throw new Error('There is no free port.');
+  return address.port;
+}
