@@ -1,13 +1,11 @@
-import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { InvalidArgumentError } from '../errors.ts';
 import { assembly } from './assembly.ts';
 import { blocks, withPrerequisites } from './blocks/index.ts';
 import type { Block, Question } from './lesson.ts';
-import { plot } from './plot.ts';
-import { questions } from './questions.ts';
 import { renderAssembly, renderBlock, renderClaims, renderList } from './render.ts';
-import { verify } from './verify/index.ts';
+
+/* What only some runs need is loaded only by those: the whole lab is meant to be over in half a second. */
 
 /** What to run of the lab, as `pawl lab` takes it. */
 export interface LabOptions {
@@ -54,12 +52,14 @@ export async function labCommand(options: LabOptions, { stdin, stdout }: LabStre
     return 0;
   }
   if (options.verify) {
+    const { verify } = await import('./verify/index.ts');
     const claims = verify();
     if (json) printJson(claims);
     else print(renderClaims(claims));
     return claims.every((claim) => claim.holds) ? 0 : 1;
   }
   if (options.plot !== undefined) {
+    const { plot } = await import('./plot.ts');
     const paths = plot(options.plot);
     if (json) printJson(paths);
     else print(`${paths.join('\n')}\n`);
@@ -88,6 +88,8 @@ async function ask(
   input: Readable,
   output: Writable,
 ): Promise<readonly Answered[]> {
+  const { createInterface } = await import('node:readline/promises');
+  const { questions } = await import('./questions.ts');
   const asked = questions.filter(({ block }) =>
     block === 'assembly' ? withAssembly : shown.some(({ number }) => number === block),
   );

@@ -3,7 +3,7 @@ import { decide } from '../core/decide.ts';
 import type { LoadedLock, LoadedRequest } from '../core/draft.ts';
 import { lockKey, requestKey, requestOfKey, requestPrefix, waitPrefix } from '../core/names.ts';
 import { decodeLock, decodeRequest, decodeWaiter, type Version } from '../core/records.ts';
-import { MemoryStore } from '../engines/memory/index.ts';
+import { MemoryStore } from '../engines/memory/store.ts';
 import type { Token } from '../token.ts';
 
 /** How an acquire of the lab differs from the plainest one. */

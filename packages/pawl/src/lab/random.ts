@@ -49,9 +49,12 @@ export class TwisterRandom {
 
   #twist(): void {
     const state = this.#state;
+    let word = at(state, 0);
     for (let i = 0; i < 624; i += 1) {
-      const y = (at(state, i) & 0x80000000) | (at(state, (i + 1) % 624) & 0x7fffffff);
-      state[i] = at(state, (i + 397) % 624) ^ (y >>> 1) ^ (y & 1 ? 0x9908b0df : 0);
+      const following = at(state, i === 623 ? 0 : i + 1);
+      const y = (word & 0x80000000) | (following & 0x7fffffff);
+      state[i] = at(state, i < 227 ? i + 397 : i - 227) ^ (y >>> 1) ^ (y & 1 ? 0x9908b0df : 0);
+      word = following;
     }
     this.#index = 0;
   }

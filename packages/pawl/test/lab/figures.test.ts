@@ -62,7 +62,7 @@ describe('every figure comes out', () => {
 
   it('of block 5', () => {
     const { rows, tryIt, tryItBestTtlS } = sizingFigures();
-    expect(drawHolders()).toHaveLength(golden.block5.holders);
+    expect(drawHolders().busyS).toHaveLength(golden.block5.holders);
     expect(
       rows.map(({ ttlS, zombies, wedgeS, label }) => [
         ttlS,

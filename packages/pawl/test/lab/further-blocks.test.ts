@@ -26,8 +26,8 @@ describe('what the further blocks measure', () => {
   it('L2: 8, hand-over keeps order and pays for every switch, barging the other way round', () => {
     const { rules, curve } = convoyFigures();
     expect(rules).toEqual([
-      { rule: 'hand-over', switches: 200, passes: 0, longestWait: 3 },
-      { rule: 'barging', switches: 20, passes: 180, longestWait: 30 },
+      { rule: 'hand-over', switches: 100, passes: 0, longestWait: 3 },
+      { rule: 'barging', switches: 10, passes: 90, longestWait: 30 },
     ]);
     for (const { switchMs, handOver, barging } of curve) {
       expect(handOver).toBe(Math.round(1000 / (1 + switchMs)));

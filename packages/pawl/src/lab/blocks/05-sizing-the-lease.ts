@@ -11,31 +11,41 @@ const CRASH_RATE = 0.001;
 const TTLS_S = [1, 5, 10, 30, 60];
 const SWEEP_S = [0.5, 1, 2, 5, 10, 20, 40, 80];
 
-interface Holder {
-  readonly busyS: number;
-  readonly crashes: boolean;
+interface Holders {
+  /** How long each is busy, in s: its work and its stall. */
+  readonly busyS: Float64Array;
+  readonly crashes: number;
 }
 
 /** Pauses have a body and a tail: mostly scheduling, rarely a collector or a hypervisor. One distribution for both would hide the tail. */
-export function drawHolders(): readonly Holder[] {
+export function drawHolders(): Holders {
   const random = new TwisterRandom(SEED);
-  return Array.from({ length: HOLDERS }, () => {
+  const busyS = new Float64Array(HOLDERS);
+  let crashes = 0;
+  for (let i = 0; i < HOLDERS; i += 1) {
     const workS = random.exponential(WORK_MEAN_S);
     const mean = random.random() > LONG_STALL_SHARE ? SHORT_STALL_MEAN_S : LONG_STALL_MEAN_S;
-    const stallS = random.exponential(mean);
-    return { busyS: workS + stallS, crashes: random.random() < CRASH_RATE };
-  });
+    busyS[i] = workS + random.exponential(mean);
+    if (random.random() < CRASH_RATE) crashes += 1;
+  }
+  return { busyS: busyS.sort(), crashes };
 }
 
 /** A zombie outlives its lease; a crash shuts the lock for one TTL. */
-export function priceLease(holders: readonly Holder[], ttlS: number) {
-  let zombies = 0;
-  let wedgedS = 0;
-  for (const { busyS, crashes } of holders) {
-    if (busyS > ttlS) zombies += 1;
-    if (crashes) wedgedS += ttlS;
+export function priceLease({ busyS, crashes }: Holders, ttlS: number) {
+  const outliving = busyS.length - firstAbove(busyS, ttlS);
+  return { ttlS, zombies: outliving / busyS.length, wedgeS: (crashes * ttlS) / busyS.length };
+}
+
+/** The index of the first of the sorted values that is above `limit`. */
+function firstAbove(sorted: Float64Array, limit: number): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? 0) > limit) high = middle;
+    else low = middle + 1;
   }
-  return { ttlS, zombies: zombies / holders.length, wedgeS: wedgedS / holders.length };
+  return low;
 }
 
 export function sizingFigures() {

@@ -2,7 +2,7 @@ import { LabLock } from '../lab-lock.ts';
 import type { Block } from '../lesson.ts';
 
 const CLIENTS = 4;
-const SECTIONS = 200;
+const SECTIONS = 100;
 const SECTION_MS = 1;
 /** So many sections a running client does before it is taken off its processor. */
 const QUANTUM = 10;

@@ -1,4 +1,4 @@
-import { MemoryStore } from '../../engines/memory/index.ts';
+import { MemoryStore } from '../../engines/memory/store.ts';
 import type { Token } from '../../token.ts';
 import { LabLock } from '../lab-lock.ts';
 import type { Block } from '../lesson.ts';
