@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { blocks, withPrerequisites } from '../../src/lab/blocks/index.ts';
 import { type LabOptions, labCommand } from '../../src/lab/command.ts';
@@ -85,6 +87,17 @@ it('writes the curves as SVG for light and dark', async () => {
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+it('touches no file but the programs it is made of', () => {
+  const bin = fileURLToPath(new URL('../../bin/pawl.js', import.meta.url));
+  // Node refuses writes, other processes and add-ons here, and every file outside the workspace.
+  const root = fileURLToPath(new URL('../../../../', import.meta.url));
+  const guarded = ['--permission', `--allow-fs-read=${root}*`];
+  for (const options of [[], ['--verify'], ['--json'], ['--list'], ['--quiet']]) {
+    const text = execFileSync(process.execPath, [...guarded, bin, 'lab', ...options], { encoding: 'utf8' });
+    expect(text.length).toBeGreaterThan(100);
   }
 });
 
