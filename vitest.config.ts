@@ -1,10 +1,11 @@
 import { defineConfig } from 'vitest/config';
 
-const conditions = ['pawl-source', 'node', 'import', 'default'];
+/** Inside the workspace the package is its sources. */
+const conditions = ['pawl-source'];
 
 export default defineConfig({
   resolve: { conditions },
-  ssr: { resolve: { conditions, externalConditions: conditions } },
+  ssr: { resolve: { conditions: [...conditions, 'module', 'node'], externalConditions: conditions } },
   test: {
     include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     pool: 'forks',

@@ -1,23 +1,14 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort, works } from './server-tools.ts';
 
 /** Whether this machine has Redis; installs Debian's package where it may. */
 export function haveRedis(): boolean {
   if (works('redis-server', ['--version'])) return true;
   if (process.getuid?.() === 0) works('apt-get', ['install', '-y', '-qq', 'redis-server']);
   return works('redis-server', ['--version']);
-}
-
-function works(command: string, args: readonly string[]): boolean {
-  try {
-    execFileSync(command, args, { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** A Redis of the test's own, on a free port and in a directory of its own. */
@@ -66,13 +57,4 @@ export class RedisServer {
     await this.kill();
     rmSync(this.#folder, { recursive: true, force: true });
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (typeof address !== 'object' || address === null) throw new Error('There is no free port.');
-  return address.port;
 }

@@ -1,0 +1,124 @@
+import { Pool } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { open } from '../../src/client/open.ts';
+import { type PostgresPool, postgresEngine } from '../../src/engines/postgres/index.ts';
+import { engineConformance } from '../../src/testing/index.ts';
+import { PostgresServer, postgresPrograms } from './postgres-server.ts';
+
+const bin = postgresPrograms();
+let server: PostgresServer;
+const pools: Pool[] = [];
+let stores = 0;
+
+function newSchema(): string {
+  stores += 1;
+  return `store_${stores}`;
+}
+
+function connect(): Pool {
+  const pool = new Pool({
+    host: '127.0.0.1',
+    port: server.port,
+    user: 'postgres',
+    database: 'postgres',
+    max: 8,
+  });
+  pool.on('error', () => {});
+  pools.push(pool);
+  return pool;
+}
+
+describe.skipIf(bin === undefined)('with a Postgres server', () => {
+  beforeAll(async () => {
+    server = new PostgresServer(bin ?? '');
+    await server.start();
+  }, 60_000);
+  afterAll(async () => {
+    await server.stop();
+    for (const pool of pools) pool.end().catch(() => {});
+  });
+
+  engineConformance({
+    engine: 'postgres',
+    describe,
+    it,
+    ttlMs: 800,
+    start: async () => {
+      const [pool, schema] = [connect(), newSchema()];
+      return {
+        openEngine: () => postgresEngine({ pool, schema }),
+        passTime: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+        stop: async () => {
+          await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+          pools.splice(pools.indexOf(pool), 1);
+          await pool.end();
+        },
+      };
+    },
+  });
+
+  it('S1, S2, L2: two clients see each other’s locks, queues and tokens', async () => {
+    const schema = newSchema();
+    const engines = [
+      await postgresEngine({ pool: connect(), schema }),
+      await postgresEngine({ pool: connect(), schema }),
+    ] as const;
+    const [a, b] = [open(engines[0]), open(engines[1])];
+    const first = await a.acquire('x');
+    expect(await b.tryAcquire('x')).toBeNull();
+    const waiting = b.acquire('x', { waitMs: 10_000 });
+    for await (const state of a.watch('x', { everyMs: 10 })) if (state.waiting === 1) break;
+    await first.release();
+    const second = await waiting;
+    expect(second.token).toBeGreaterThan(first.token);
+    expect((await a.inspect('x')).holders.map((holder) => holder.token)).toEqual([second.token]);
+    for (const each of [a, b, ...engines]) await each.close();
+  });
+
+  it('L3: a waiter is let in although the connection that listens was terminated', async () => {
+    const [pool, schema] = [connect(), newSchema()];
+    const engine = await postgresEngine({ pool, schema });
+    const pawl = open(engine);
+    const held = await pawl.acquire('x', { ttlMs: 60_000 });
+    const waiting = pawl.acquire('x', { ttlMs: 60_000, waitMs: 15_000 });
+    for await (const state of pawl.watch('x', { everyMs: 10 })) if (state.waiting === 1) break;
+    await connect().query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = $1',
+      ['client backend'],
+    );
+    await held.release();
+    expect((await waiting).token).toBeGreaterThan(held.token);
+    await pawl.close();
+    await engine.close();
+  });
+
+  it('S1, S9, L5: a Postgres that crashes and comes back keeps every grant, and is never reported as held', async () => {
+    const engine = await postgresEngine({ pool: connect(), schema: newSchema() });
+    const pawl = open(engine);
+    const lease = await pawl.acquire('x', { ttlMs: 60_000 });
+    await server.kill();
+    await expect(pawl.tryAcquire('y')).rejects.toMatchObject({
+      code: expect.stringMatching(/PAWL_ENGINE_UNAVAILABLE|PAWL_OUTCOME_UNKNOWN/),
+    });
+    await server.start();
+    await expect
+      .poll(() => pawl.inspect('x').catch(() => undefined), { timeout: 15_000 })
+      .toMatchObject({ holders: [{ token: lease.token }] });
+    await lease.release();
+    expect((await pawl.acquire('x')).token).toBeGreaterThan(lease.token);
+    await pawl.close();
+    await engine.close();
+  }, 60_000);
+
+  it('refuses a schema of a newer Pawl, what is no pool, and a senseless schema', async () => {
+    const [pool, schema] = [connect(), newSchema()];
+    await (await postgresEngine({ pool, schema })).close();
+    await pool.query(`UPDATE ${schema}.meta SET format = 2`);
+    await expect(postgresEngine({ pool, schema })).rejects.toMatchObject({ code: 'PAWL_STORE_VERSION' });
+    const invalid = { code: 'PAWL_INVALID_ARGUMENT' };
+    await expect(postgresEngine({ pool: {} as PostgresPool })).rejects.toMatchObject(invalid);
+    for (const each of ['', 'A', 'a b', '1a', 'a"; DROP SCHEMA x', 'x'.repeat(41)]) {
+      await expect(postgresEngine({ pool, schema: each })).rejects.toMatchObject(invalid);
+    }
+  });
+});
