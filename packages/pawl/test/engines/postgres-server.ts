@@ -2,13 +2,13 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort, works } from './server-tools.ts';
+import { freePort, installPackage } from './server-tools.ts';
 
 /** Where Debian puts the server's programs; installs its package where it may. `undefined` where there is none to be had. */
 export function postgresPrograms(): string | undefined {
   const found = programs();
-  if (found !== undefined || process.getuid?.() !== 0) return found;
-  works('apt-get', ['install', '-y', '-qq', 'postgresql']);
+  if (found !== undefined) return found;
+  installPackage('postgresql');
   return programs();
 }
 

@@ -4,6 +4,7 @@ import { open } from '../../src/client/open.ts';
 import { type PostgresPool, postgresEngine } from '../../src/engines/postgres/index.ts';
 import { engineConformance } from '../../src/testing/index.ts';
 import { PostgresServer, postgresPrograms } from './postgres-server.ts';
+import { runDocumented } from './server-tools.ts';
 
 const bin = postgresPrograms();
 let server: PostgresServer;
@@ -109,6 +110,16 @@ describe.skipIf(bin === undefined)('with a Postgres server', () => {
     await pawl.close();
     await engine.close();
   }, 60_000);
+
+  it('the documented program runs', () => {
+    const address = {
+      PGHOST: '127.0.0.1',
+      PGPORT: `${server.port}`,
+      PGUSER: 'postgres',
+      PGDATABASE: 'postgres',
+    };
+    expect(runDocumented('postgres', address)).toMatch(/^token \d+\n$/);
+  });
 
   it('refuses a schema of a newer Pawl, what is no pool, and a senseless schema', async () => {
     const [pool, schema] = [connect(), newSchema()];

@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort, works } from './server-tools.ts';
+import { freePort, installPackage, works } from './server-tools.ts';
 
 /** Whether this machine has Redis; installs Debian's package where it may. */
 export function haveRedis(): boolean {
   if (works('redis-server', ['--version'])) return true;
-  if (process.getuid?.() === 0) works('apt-get', ['install', '-y', '-qq', 'redis-server']);
+  installPackage('redis-server');
   return works('redis-server', ['--version']);
 }
 

@@ -4,6 +4,7 @@ import { open } from '../../src/client/open.ts';
 import { type RedisConnection, redisEngine } from '../../src/engines/redis/index.ts';
 import { engineConformance } from '../../src/testing/index.ts';
 import { haveRedis, RedisServer } from './redis-server.ts';
+import { runDocumented } from './server-tools.ts';
 
 const have = haveRedis();
 const server = new RedisServer();
@@ -97,6 +98,12 @@ describe.skipIf(!have)('with a Redis server', () => {
     await pawl.close();
     await engine.close();
   }, 60_000);
+
+  it('the documented program runs', () => {
+    expect(runDocumented('redis', { REDIS_URL: `redis://127.0.0.1:${server.port}` })).toMatch(
+      /^token \d+\n$/,
+    );
+  });
 
   it('refuses what is no client, and a senseless prefix', () => {
     const invalid = expect.objectContaining({ code: 'PAWL_INVALID_ARGUMENT' });

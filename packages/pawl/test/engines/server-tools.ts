@@ -1,5 +1,8 @@
 import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** Whether a command runs and succeeds. */
 export function works(command: string, args: readonly string[]): boolean {
@@ -8,6 +11,39 @@ export function works(command: string, args: readonly string[]): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** Installs a package of Debian's, where this process may. */
+export function installPackage(name: string): void {
+  if (process.getuid?.() !== 0) return;
+  works('sh', [
+    '-c',
+    `apt-get install -y -qq ${name} || (apt-get update -qq && apt-get install -y -qq ${name})`,
+  ]);
+}
+
+/** Runs the program of `docs/engines.md` that imports `pawl/engines/<engine>`. @returns what it printed. */
+export function runDocumented(engine: string, environment: Readonly<Record<string, string>>): string {
+  const root = fileURLToPath(new URL('../../../../', import.meta.url));
+  const programs = readFileSync(join(root, 'docs/engines.md'), 'utf8').matchAll(
+    /^```typescript\n(.*?)^```/gms,
+  );
+  const program = [...programs]
+    .map((match) => match[1] ?? '')
+    .find((text) => text.includes(`pawl/engines/${engine}'`));
+  if (program === undefined) throw new Error(`docs/engines.md has no program for ${engine}.`);
+  // Inside the workspace, so that the program finds the package and the driver.
+  const folder = mkdtempSync(join(root, 'test', '.snippets-'));
+  try {
+    writeFileSync(join(folder, 'program.ts'), program);
+    const env = { ...process.env, ...environment };
+    return execFileSync(process.execPath, ['--conditions=pawl-source', join(folder, 'program.ts')], {
+      env,
+      encoding: 'utf8',
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
