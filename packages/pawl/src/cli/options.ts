@@ -133,6 +133,26 @@ export const COMMANDS = {
       db,
     },
   },
+  engines: {
+    meaning: 'show what each engine promises',
+    positionals: [],
+    examples: ['pawl engines'],
+    options: { json },
+  },
+  'token-floor': {
+    meaning: 'make all later tokens higher, after an old backup was restored',
+    details:
+      'A restored store would grant tokens once more that fences have honoured already, and they would refuse every holder. ' +
+      'Give the highest token that their errors name. Tokens never become lower.',
+    positionals: [],
+    examples: ['pawl token-floor --at-least 1000000'],
+    exits: ['unavailable'],
+    options: {
+      'at-least': { type: 'token', value: 'N', required: true, meaning: 'later tokens are higher than this' },
+      json,
+      db,
+    },
+  },
   lab: {
     meaning: 'the lessons: why a correct lock is not enough, measured',
     positionals: [],

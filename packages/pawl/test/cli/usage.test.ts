@@ -224,3 +224,33 @@ it('ls, inspect and break tell the same in JSON as in words', async () => {
     /free\n.*last broken: token 1 by me at .* since stuck/,
   );
 });
+
+it('S1: token-floor makes later tokens higher, and never lower', async () => {
+  expect((await bench.run('run', 'x', '--', 'sh', '-c', 'echo $PAWL_TOKEN')).stdout).toBe('1\n');
+  const raised = await bench.run('token-floor', '--at-least', '9007199254740993', '--json');
+  expect(JSON.parse(raised.stdout)).toEqual({ before: '1', above: '9007199254740993' });
+  expect((await bench.run('run', 'x', '--', 'sh', '-c', 'echo $PAWL_TOKEN')).stdout).toBe(
+    '9007199254740994\n',
+  );
+  expect((await bench.run('token-floor', '--at-least', '5')).stdout).toMatch(/^Nothing to raise/);
+  expect((await bench.run('run', 'x', '--', 'sh', '-c', 'echo $PAWL_TOKEN')).stdout).toBe(
+    '9007199254740995\n',
+  );
+});
+
+it('engines shows the same table as data and in words', async () => {
+  const table = JSON.parse((await bench.run('engines', '--json')).stdout);
+  expect(table.map((row: { engine: string }) => row.engine)).toEqual([
+    'memory',
+    'sqlite',
+    'postgres',
+    'redis',
+  ]);
+  const { stdout } = await bench.run('engines');
+  for (const row of table) {
+    expect(row.needsFencing).toBe(true);
+    for (const text of [row.engine, row.survives, row.expiryDecidedBy, row.tokensRestOn, row.wakeUp]) {
+      expect(stdout).toContain(text);
+    }
+  }
+});
