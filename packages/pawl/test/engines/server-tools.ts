@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -14,13 +15,12 @@ export function works(command: string, args: readonly string[]): boolean {
   }
 }
 
-/** Installs a package of Debian's, where this process may. */
+/** Installs a package of Debian's, where this process may; one after the other, since test files run side by side. */
 export function installPackage(name: string): void {
   if (process.getuid?.() !== 0) return;
-  works('sh', [
-    '-c',
-    `apt-get install -y -qq ${name} || (apt-get update -qq && apt-get install -y -qq ${name})`,
-  ]);
+  const install = `apt-get install -y -qq ${name}`;
+  const lock = join(tmpdir(), 'pawl-test-install.lock');
+  works('flock', [lock, 'sh', '-c', `${install} || (apt-get update -qq && ${install})`]);
 }
 
 /** Runs the program of `docs/engines.md` that imports `pawl/engines/<engine>`. @returns what it printed. */
