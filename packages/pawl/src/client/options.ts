@@ -14,6 +14,9 @@ export const MOST_LOCKS = 64;
 /** The most bytes of JSON that an owner's metadata may have: it stands in every lock's record. */
 const OWNER_BYTES = 1024;
 
+/** Asked for once: the answer is a system call away. */
+const HOST = hostname();
+
 /** How to acquire. All durations are whole numbers of ms, at most 30 days. */
 export interface AcquireSettings {
   /**
@@ -103,7 +106,7 @@ export function checkPermits(permits: unknown): asserts permits is number {
 }
 
 function checkOwner(owner: unknown): Owner {
-  const own = { host: hostname(), pid: String(process.pid) };
+  const own = { host: HOST, pid: String(process.pid) };
   if (owner === undefined) return own;
   const entries = typeof owner === 'object' && owner !== null ? Object.entries(owner) : undefined;
   if (entries === undefined || entries.some(([, value]) => typeof value !== 'string')) {

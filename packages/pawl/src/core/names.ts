@@ -1,5 +1,9 @@
 /** Where the records of the algorithm live in an engine: every key the core reads or writes is made here. */
 
+const encoder = new TextEncoder();
+/** What stands in keys as it is. */
+const PLAIN = /^[A-Za-z0-9_.:-]+$/;
+
 /** The longest lock name, in bytes of UTF-8. */
 export const MAX_NAME_BYTES = 512;
 
@@ -8,7 +12,9 @@ export function nameProblem(name: unknown, maxBytes = MAX_NAME_BYTES): string | 
   if (typeof name !== 'string') return 'is not a string';
   if (name.length === 0) return 'is empty';
   if (!name.isWellFormed()) return 'is no well-formed Unicode (it has half a surrogate pair)';
-  const bytes = new TextEncoder().encode(name).length;
+  // A UTF-16 unit takes three bytes at most, so a short name need not be measured.
+  if (name.length * 3 <= maxBytes) return undefined;
+  const bytes = encoder.encode(name).length;
   return bytes > maxBytes ? `has ${bytes} bytes of UTF-8, more than ${maxBytes}` : undefined;
 }
 
@@ -17,10 +23,11 @@ export function nameProblem(name: unknown, maxBytes = MAX_NAME_BYTES): string | 
  * prefix of names can be listed as a prefix of keys.
  */
 export function encodeName(name: string): string {
+  if (PLAIN.test(name)) return name;
   let encoded = '';
-  for (const byte of new TextEncoder().encode(name)) {
+  for (const byte of encoder.encode(name)) {
     const char = String.fromCharCode(byte);
-    encoded += /[A-Za-z0-9_.:-]/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+    encoded += PLAIN.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
   }
   return encoded;
 }
