@@ -29,9 +29,17 @@ export interface Clock {
 /** What `setTimeout` takes at most; longer delays are cut into pieces. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
+/**
+ * The uptime is a file to read, so the kernel is asked this often, in ms; in between the monotonic clock counts on. A sleep of the
+ * machine is noticed that much later.
+ */
+const ASK_EVERY_MS = 50;
+
 /** The clock of this machine. */
 export class SystemClock implements Clock {
   #bootId: string | undefined;
+  #askedAtMs = Number.NEGATIVE_INFINITY;
+  #bootOffsetMs = Number.NEGATIVE_INFINITY;
 
   monotonicMs(): number {
     return performance.now();
@@ -42,8 +50,13 @@ export class SystemClock implements Clock {
   }
 
   sinceBootMs(): number {
-    // The kernel's uptime counts sleep but has a resolution of 10 ms on Linux, which leases do not notice.
-    return uptime() * 1000;
+    const monotonicMs = performance.now();
+    if (monotonicMs - this.#askedAtMs >= ASK_EVERY_MS) {
+      this.#askedAtMs = monotonicMs;
+      // The kernel rounds its uptime down to 10 ms, so the largest difference seen is the most exact; sleep only adds to it.
+      this.#bootOffsetMs = Math.max(this.#bootOffsetMs, uptime() * 1000 - monotonicMs);
+    }
+    return monotonicMs + this.#bootOffsetMs;
   }
 
   bootId(): string {
