@@ -1,6 +1,5 @@
 import { type Clock, systemClock, type Timer } from '../../clock.ts';
-import { ClosedError, InvalidArgumentError } from '../../errors.ts';
-import { isToken, MAX_TOKEN } from '../../token.ts';
+import { ClosedError } from '../../errors.ts';
 import type {
   CommitResult,
   ConditionalWrite,
@@ -11,6 +10,7 @@ import type {
   ReadResult,
   Version,
 } from '../engine.ts';
+import { checkVersionFloor } from '../version-floor.ts';
 import { MemoryFaults } from './faults.ts';
 import { MemoryStore } from './store.ts';
 
@@ -112,9 +112,7 @@ class MemoryEngine implements Engine {
 
   raiseVersion(version: Version): Promise<Version> {
     return this.#run('raiseVersion', () => {
-      if (!isToken(version) || version === MAX_TOKEN) {
-        throw new InvalidArgumentError('version', `a bigint from 1 to ${MAX_TOKEN - 1n}`, version);
-      }
+      checkVersionFloor(version);
       return this.#store.raiseVersion(version);
     });
   }

@@ -1,6 +1,5 @@
 import { type Clock, systemClock } from '../../clock.ts';
 import { ClosedError, InvalidArgumentError } from '../../errors.ts';
-import { MAX_TOKEN } from '../../token.ts';
 import { EndingsFeed } from '../endings-feed.ts';
 import type {
   CommitResult,
@@ -12,6 +11,7 @@ import type {
   ReadResult,
   Version,
 } from '../engine.ts';
+import { checkVersionFloor } from '../version-floor.ts';
 import { Database, type PostgresPool } from './database.ts';
 import { Inboxes } from './inboxes.ts';
 import { prepareSchema } from './schema.ts';
@@ -186,9 +186,7 @@ class PostgresEngine implements Engine {
   }
 
   async raiseVersion(version: Version): Promise<Version> {
-    if (typeof version !== 'bigint' || version < 0n || version >= MAX_TOKEN) {
-      throw new InvalidArgumentError('version', `a bigint from 0 to ${MAX_TOKEN - 1n}`, version);
-    }
+    checkVersionFloor(version);
     const [row] = await this.#query<{ version: string }>(
       `WITH before AS (SELECT version FROM ${this.#schema}.meta WHERE id = 1 FOR UPDATE)
        UPDATE ${this.#schema}.meta m SET version = greatest(m.version, $1::bigint) FROM before

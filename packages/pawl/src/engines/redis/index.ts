@@ -1,6 +1,5 @@
 import { type Clock, systemClock } from '../../clock.ts';
 import { ClosedError, InvalidArgumentError } from '../../errors.ts';
-import { MAX_TOKEN } from '../../token.ts';
 import { EndingsFeed } from '../endings-feed.ts';
 import type {
   CommitResult,
@@ -12,6 +11,7 @@ import type {
   ReadResult,
   Version,
 } from '../engine.ts';
+import { checkVersionFloor } from '../version-floor.ts';
 import { type RedisConnection, ScriptRunner } from './client.ts';
 import { Inboxes } from './inboxes.ts';
 import { COMMIT, END, FORGET, KEEP_ALIVE, KEYS, OPEN, RAISE, READ, SWEEP } from './scripts.ts';
@@ -148,9 +148,7 @@ class RedisEngine implements Engine {
   }
 
   async raiseVersion(version: Version): Promise<Version> {
-    if (typeof version !== 'bigint' || version < 0n || version >= MAX_TOKEN) {
-      throw new InvalidArgumentError('version', `a bigint from 0 to ${MAX_TOKEN - 1n}`, version);
-    }
+    checkVersionFloor(version);
     return BigInt((await this.#run(RAISE, [version.toString()])) as string);
   }
 

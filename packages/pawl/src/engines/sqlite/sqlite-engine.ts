@@ -1,6 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import { ClosedError, InvalidArgumentError } from '../../errors.ts';
-import { isToken, MAX_TOKEN } from '../../token.ts';
+import { ClosedError } from '../../errors.ts';
 import type {
   CommitResult,
   ConditionalWrite,
@@ -11,6 +10,7 @@ import type {
   ReadResult,
   Version,
 } from '../engine.ts';
+import { checkVersionFloor } from '../version-floor.ts';
 import { commitOne, type Tables } from './commit.ts';
 import type { Connection } from './connection.ts';
 import { Endings } from './endings.ts';
@@ -123,9 +123,7 @@ export class SqliteEngine implements Engine {
 
   async raiseVersion(version: Version): Promise<Version> {
     this.#checkOpen();
-    if (!isToken(version) || version === MAX_TOKEN) {
-      throw new InvalidArgumentError('version', `a bigint from 1 to ${MAX_TOKEN - 1n}`, version);
-    }
+    checkVersionFloor(version);
     return this.#transactions.submit((transaction) => {
       const before = transaction.version;
       if (version > before) transaction.version = version;
