@@ -27,7 +27,10 @@ export interface ReadResult {
 
 /** What became of one conditional write of a batch. */
 export type CommitResult =
-  /** It happened. `version` is higher than that of every write before it, except that a write without puts may repeat one. */
+  /**
+   * It happened. `version` is higher than that of every write before it, except that a write without puts may repeat one, and that
+   * writes of one batch that touch no common key may share one.
+   */
   | { readonly kind: 'committed'; readonly version: Version }
   /** Nothing of it happened, since a guard does not hold; the keys that differ. */
   | { readonly kind: 'conflict'; readonly keys: readonly string[] }
@@ -64,6 +67,8 @@ export interface EngineGuarantees {
  */
 export interface Engine {
   readonly guarantees: EngineGuarantees;
+  /** The most guards that a write should have, where the store has a limit. */
+  readonly maxGuards?: number;
 
   /** Reads one snapshot: all of it as it was at one point between two commits. */
   read(query: ReadQuery): Promise<ReadResult>;

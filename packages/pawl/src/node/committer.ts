@@ -134,7 +134,15 @@ export class Committer {
       const commands = group.map((item) => item.command);
       const surroundings = { ended: this.#ended, maxWaiters: this.#options.maxWaiters };
       const decision = decide(partOf(loaded, group), commands, surroundings);
-      if (decision.missing.length === 0) return { group, decision };
+      if (decision.missing.length === 0) {
+        const { maxGuards = Number.POSITIVE_INFINITY } = this.#options.engine;
+        if (group.length === 1 || (decision.write?.guards.length ?? 0) <= maxGuards)
+          return { group, decision };
+        // More than the store takes at once: the later half rides on the next commit.
+        const half = Math.ceil(group.length / 2);
+        this.#queue.unshift(...group.slice(half));
+        return this.#plan(group.slice(0, half), loaded);
+      }
       for (const item of group) for (const name of decision.missing) item.extraNames.add(name);
       this.#again(group);
     } catch (error) {

@@ -1,0 +1,220 @@
+import {
+  type CallOptions,
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  connectivityState,
+  credentials,
+  Metadata,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
+import type { Clock } from '../../clock.ts';
+import { ClosedError, EngineUnavailableError } from '../../errors.ts';
+import { type Endpoint, type EtcdAddress, parseEndpoints } from './endpoints.ts';
+import { decodeAuthenticate, encodeAuthenticate } from './messages.ts';
+
+/** A method of etcd's API, with the encoding of what it takes and gives. */
+export interface Method<Request, Answer> {
+  readonly path: string;
+  readonly encode: (request: Request) => Buffer;
+  readonly decode: (answer: Buffer) => Answer;
+}
+
+const authenticate: Method<{ user: string; password: string }, string> = {
+  path: '/etcdserverpb.Auth/Authenticate',
+  encode: encodeAuthenticate,
+  decode: decodeAuthenticate,
+};
+
+/** How long a call may take to be answered, and a member to be reached, in ms. */
+const ANSWER_LIMIT_MS = 5000;
+const CONNECT_LIMIT_MS = 1500;
+const CHANNEL_OPTIONS = {
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 1000,
+  'grpc.max_receive_message_length': -1,
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 3000,
+};
+/** The member cannot answer, or not in time: another may. */
+const MOVE_ON: ReadonlySet<number> = new Set([
+  status.UNAVAILABLE,
+  status.DEADLINE_EXCEEDED,
+  status.CANCELLED,
+]);
+/** etcd refused before it did anything; all else may have happened. */
+const REFUSED: ReadonlySet<number> = new Set([
+  status.INVALID_ARGUMENT,
+  status.NOT_FOUND,
+  status.FAILED_PRECONDITION,
+  status.OUT_OF_RANGE,
+  status.PERMISSION_DENIED,
+  status.UNAUTHENTICATED,
+  status.RESOURCE_EXHAUSTED,
+  status.UNIMPLEMENTED,
+]);
+
+/** Calls to one of several members of etcd: the next one's turn comes where one does not answer. */
+export class EtcdConnection {
+  readonly clock: Clock;
+  readonly #endpoints: readonly Endpoint[];
+  readonly #credentials: ChannelCredentials;
+  readonly #address: EtcdAddress;
+  readonly #clients = new Map<Endpoint, Client>();
+  #current = 0;
+  #token: Promise<string> | undefined;
+  #closed = false;
+
+  /** @throws InvalidArgumentError */
+  constructor(address: EtcdAddress, clock: Clock) {
+    this.clock = clock;
+    this.#address = address;
+    this.#endpoints = parseEndpoints(address);
+    const { ca, key, cert } = address.tls ?? {};
+    this.#credentials = credentials.createSsl(toBuffer(ca), toBuffer(key), toBuffer(cert));
+  }
+
+  /**
+   * @param repeatable whether to ask the next member where it is unknown if this one did it.
+   * @throws EngineUnavailableError
+   */
+  async call<Request, Answer>(
+    method: Method<Request, Answer>,
+    request: Request,
+    repeatable: boolean,
+  ): Promise<Answer> {
+    let lastError: unknown;
+    let sent = false;
+    // One more than there are members, for the one that wants the user to be authenticated anew.
+    for (let turn = 0; turn <= this.#endpoints.length; turn += 1) {
+      const member = this.#current;
+      const client = this.#client();
+      try {
+        await this.#reached(client);
+        const metadata = await this.#metadata(client);
+        sent = true;
+        return await this.#send(client, method, request, metadata);
+      } catch (error) {
+        if (error instanceof ClosedError) throw error;
+        lastError = error;
+        const code = codeOf(error);
+        const surelyNot: boolean = !sent || code === status.UNAUTHENTICATED;
+        sent = sent && !surelyNot;
+        if (code === status.UNAUTHENTICATED && this.#token !== undefined) this.#token = undefined;
+        else if (MOVE_ON.has(code)) this.#moveOn(member);
+        else break;
+        if (!surelyNot && !repeatable) break;
+      }
+    }
+    throw unavailable(lastError, sent);
+  }
+
+  /** Opens a stream at the current member. @throws EngineUnavailableError where none can be reached. */
+  async stream<Request, Answer>(
+    method: Method<Request, Answer>,
+  ): Promise<ClientDuplexStream<Request, Answer>> {
+    const member = this.#current;
+    const client = this.#client();
+    try {
+      await this.#reached(client);
+      const metadata = await this.#metadata(client);
+      return client.makeBidiStreamRequest(method.path, method.encode, method.decode, metadata);
+    } catch (error) {
+      if (error instanceof ClosedError) throw error;
+      this.#token = undefined;
+      this.#moveOn(member);
+      throw unavailable(error, false);
+    }
+  }
+
+  /** Turns to the next member: the current one, though it can be reached, does not do its work. */
+  moveOn(): void {
+    this.#moveOn(this.#current);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const client of this.#clients.values()) client.close();
+  }
+
+  #moveOn(from: number): void {
+    if (this.#current === from) this.#current = (from + 1) % this.#endpoints.length;
+  }
+
+  #client(): Client {
+    if (this.#closed) throw new ClosedError('The etcd engine');
+    const endpoint = this.#endpoints[this.#current];
+    if (endpoint === undefined) throw new RangeError('There is no member of etcd to turn to.');
+    let client = this.#clients.get(endpoint);
+    if (client === undefined) {
+      const ways = endpoint.secure ? this.#credentials : credentials.createInsecure();
+      client = new Client(endpoint.target, ways, CHANNEL_OPTIONS);
+      this.#clients.set(endpoint, client);
+    }
+    return client;
+  }
+
+  #reached(client: Client): Promise<void> {
+    if (client.getChannel().getConnectivityState(true) === connectivityState.READY) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const deadline = new Date(this.clock.wallMs() + CONNECT_LIMIT_MS);
+      client.waitForReady(deadline, (error) => {
+        if (error === undefined) resolve();
+        else reject(Object.assign(error, { code: status.UNAVAILABLE }));
+      });
+    });
+  }
+
+  async #metadata(client: Client): Promise<Metadata> {
+    const metadata = new Metadata();
+    // A member that has lost its peers says so at once, instead of letting the call wait.
+    metadata.set('hasleader', 'true');
+    const { user, password } = this.#address;
+    if (user === undefined || password === undefined) return metadata;
+    this.#token ??= this.#send(client, authenticate, { user, password }, metadata.clone());
+    try {
+      metadata.set('token', await this.#token);
+    } catch (error) {
+      this.#token = undefined;
+      throw error;
+    }
+    return metadata;
+  }
+
+  #send<Request, Answer>(
+    client: Client,
+    { path, encode, decode }: Method<Request, Answer>,
+    request: Request,
+    metadata: Metadata,
+  ): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const options: CallOptions = { deadline: this.clock.wallMs() + ANSWER_LIMIT_MS };
+      client.makeUnaryRequest(path, encode, decode, request, metadata, options, (error, answer) => {
+        if (error !== null) reject(error);
+        else if (answer === undefined) reject(new Error('etcd answered with nothing'));
+        else resolve(answer);
+      });
+    });
+  }
+}
+
+function unavailable(error: unknown, sent: boolean): EngineUnavailableError {
+  const said =
+    error instanceof Error ? ((error as Partial<ServiceError>).details ?? error.message) : String(error);
+  const outcome = sent && !REFUSED.has(codeOf(error)) ? 'indefinite' : 'definite';
+  const message = `etcd did not do what was asked: ${said}. Check that most of its members are up and can be written.`;
+  return new EngineUnavailableError(message, outcome, { cause: error });
+}
+
+/** The status of gRPC, of an error of this module or of what it was made from. */
+export function codeOf(error: unknown): number {
+  if (!(error instanceof Error)) return status.UNKNOWN;
+  const { code } = error as Partial<ServiceError>;
+  if (typeof code === 'number') return code;
+  return error.cause === undefined ? status.UNKNOWN : codeOf(error.cause);
+}
+
+function toBuffer(pem: Uint8Array | string | undefined): Buffer | null {
+  return pem === undefined ? null : Buffer.from(pem);
+}

@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { open } from '../../src/client/open.ts';
+import { type EtcdEngineOptions, etcdEngine } from '../../src/engines/etcd/index.ts';
+import { engineConformance } from '../../src/testing/index.ts';
+import { EtcdServer, haveEtcd } from './etcd-server.ts';
+
+const have = haveEtcd();
+const UNAVAILABLE = { code: expect.stringMatching(/PAWL_ENGINE_UNAVAILABLE|PAWL_OUTCOME_UNKNOWN/) };
+let stores = 0;
+
+function newPrefix(): string {
+  stores += 1;
+  return `store-${stores}`;
+}
+
+describe.skipIf(!have)('one etcd', () => {
+  const server = new EtcdServer();
+  beforeAll(() => server.start(), 60_000);
+  afterAll(() => server.stop());
+  const engineOn = (prefix: string) => etcdEngine({ endpoints: server.endpoints, prefix });
+
+  conformance(server);
+
+  it('S1, S2, L2: two clients see each other’s locks, queues and tokens', async () => {
+    const prefix = newPrefix();
+    const [one, other] = [await engineOn(prefix), await engineOn(prefix)];
+    const [a, b] = [open(one), open(other)];
+    const first = await a.acquire('x');
+    expect(await b.tryAcquire('x')).toBeNull();
+    const waiting = b.acquire('x', { waitMs: 10_000 });
+    for await (const state of a.watch('x', { everyMs: 10 })) if (state.waiting === 1) break;
+    await first.release();
+    const second = await waiting;
+    expect(second.token).toBeGreaterThan(first.token);
+    expect((await a.inspect('x')).holders.map((holder) => holder.token)).toEqual([second.token]);
+    for (const each of [a, b, one, other]) await each.close();
+  });
+
+  it('L2, L3: 300 clients that want one lock at once get it one after the other', async () => {
+    const engine = await engineOn(newPrefix());
+    const pawl = open(engine);
+    const tokens: bigint[] = [];
+    let inside = 0;
+    await Promise.all(
+      Array.from({ length: 300 }, () =>
+        pawl.withLock('x', { waitMs: 60_000 }, async (lease) => {
+          inside += 1;
+          expect(inside).toBe(1);
+          tokens.push(lease.token);
+          await undefined;
+          inside -= 1;
+        }),
+      ),
+    );
+    expect(tokens).toEqual(tokens.toSorted((a, b) => Number(a - b)));
+    expect(new Set(tokens).size).toBe(300);
+    await pawl.close();
+    await engine.close();
+  }, 90_000);
+
+  it('64 locks at once are one write', async () => {
+    const engine = await engineOn(newPrefix());
+    const pawl = open(engine);
+    const names = Array.from({ length: 64 }, (_, i) => `many-${i}`);
+    const leases = await pawl.acquireAll(names);
+    expect((await pawl.inspect('many-63')).holders).toHaveLength(1);
+    await leases.release();
+    expect((await pawl.inspect('many-63')).holders).toHaveLength(0);
+    await pawl.close();
+    await engine.close();
+  });
+
+  it('S1: tokens stay what they were for who holds while the version is raised, and rise from then on', async () => {
+    const prefix = newPrefix();
+    const [one, other] = [await engineOn(prefix), await engineOn(prefix)];
+    const [a, b] = [open(one), open(other)];
+    const before = await a.acquire('x');
+    await one.raiseVersion(5_000_000_000n);
+    const after = await b.acquire('y');
+    expect(after.token).toBeGreaterThan(5_000_000_000n);
+    expect((await b.inspect('x')).holders.map((holder) => holder.token)).toEqual([before.token]);
+    await before.release();
+    await other.raiseVersion(6_000_000_000n);
+    expect((await a.inspect('y')).holders.map((holder) => holder.token)).toEqual([after.token]);
+    expect((await a.acquire('x')).token).toBeGreaterThan(6_000_000_000n);
+    for (const each of [a, b, one, other]) await each.close();
+  });
+
+  it('a compacted history costs a watcher nothing', async () => {
+    const engine = await engineOn(newPrefix());
+    const pawl = open(engine);
+    for (let round = 0; round < 3; round += 1) {
+      const lease = await pawl.acquire('x');
+      const next = pawl.acquire('x', { waitMs: 10_000 });
+      await gateway(server, 'kv/compaction', { revision: String(lease.token), physical: true });
+      await lease.release();
+      await (await next).release();
+    }
+    await pawl.close();
+    await engine.close();
+  });
+
+  it('a layout of a newer Pawl, and one that is none, are refused', async () => {
+    const [newer, none] = [newPrefix(), newPrefix()];
+    await gateway(server, 'kv/put', { key: base64(`${newer}/format`), value: base64('2') });
+    await gateway(server, 'kv/put', { key: base64(`${none}/format`), value: base64('what?') });
+    await expect(engineOn(newer)).rejects.toMatchObject({ code: 'PAWL_STORE_VERSION' });
+    await expect(engineOn(none)).rejects.toMatchObject({ code: 'PAWL_STORE_CORRUPT' });
+  });
+
+  it('L5: an etcd that is killed is never reported as held; S1, S9: it keeps what it granted', async () => {
+    const engine = await engineOn(newPrefix());
+    const pawl = open(engine);
+    const lease = await pawl.acquire('x', { ttlMs: 60_000 });
+    await server.kill(0);
+    await expect(pawl.tryAcquire('y')).rejects.toMatchObject(UNAVAILABLE);
+    await expect(etcdEngine({ endpoints: server.endpoints })).rejects.toMatchObject({
+      ...UNAVAILABLE,
+      outcome: 'definite',
+    });
+    await server.startMember(0);
+    await expect
+      .poll(() => pawl.inspect('x').catch(() => undefined), { timeout: 15_000 })
+      .toMatchObject({ holders: [{ token: lease.token }] });
+    await lease.release();
+    expect((await pawl.acquire('x')).token).toBeGreaterThan(lease.token);
+    await pawl.close();
+    await engine.close();
+  }, 60_000);
+
+  it('refuses options that make no sense', async () => {
+    const bad: Partial<EtcdEngineOptions>[] = [
+      { endpoints: [] },
+      { endpoints: ['nowhere'] },
+      { endpoints: ['ftp://a:1'] },
+      { endpoints: ['http://a:1'], tls: {} },
+      { user: 'only' },
+      { tls: { cert: 'only' }, endpoints: ['https://a:1'] },
+      { prefix: '' },
+      { prefix: 'a b' },
+    ];
+    for (const options of bad) {
+      await expect(etcdEngine({ endpoints: server.endpoints, ...options })).rejects.toMatchObject({
+        code: 'PAWL_INVALID_ARGUMENT',
+      });
+    }
+  });
+
+  it('works for a user with a password, and says what is wrong with a bad one', async () => {
+    const own = new EtcdServer();
+    await own.start();
+    try {
+      await gateway(own, 'auth/user/add', { name: 'root', password: 'secret' });
+      await gateway(own, 'auth/user/grant', { user: 'root', role: 'root' });
+      await gateway(own, 'auth/enable', {});
+      const account = { endpoints: own.endpoints, user: 'root' };
+      await expect(etcdEngine({ ...account, password: 'wrong' })).rejects.toMatchObject({
+        code: 'PAWL_ENGINE_UNAVAILABLE',
+        outcome: 'definite',
+        message: expect.stringContaining('invalid user ID or password'),
+      });
+      const engine = await etcdEngine({ ...account, password: 'secret' });
+      const pawl = open(engine);
+      const lease = await pawl.acquire('x');
+      const next = pawl.acquire('x', { waitMs: 10_000 });
+      // Its tokens of authentication are gone with it.
+      await own.kill(0);
+      await own.startMember(0);
+      await lease.release();
+      expect((await next).token).toBeGreaterThan(lease.token);
+      await pawl.close();
+      await engine.close();
+    } finally {
+      await own.stop();
+    }
+  }, 60_000);
+});
+
+describe.skipIf(!have)('three members of etcd', () => {
+  const server = new EtcdServer(3);
+  beforeAll(() => server.start(), 60_000);
+  afterAll(() => server.stop());
+
+  conformance(server);
+
+  it('S1, S2, L5: one member lost changes nothing; two lost fail closed; back again all goes on', async () => {
+    const engine = await etcdEngine({ endpoints: server.endpoints, prefix: newPrefix() });
+    const pawl = open(engine);
+    const lease = await pawl.acquire('x', { ttlMs: 120_000 });
+    await server.kill(0);
+    const other = await settled(() => pawl.acquire('y', { ttlMs: 120_000 }));
+    expect(other.token).toBeGreaterThan(lease.token);
+    await server.kill(1);
+    await expect(pawl.tryAcquire('z')).rejects.toMatchObject(UNAVAILABLE);
+    await Promise.all([server.startMember(0), server.startMember(1)]);
+    const next = await settled(() => pawl.acquire('z'));
+    expect(next.token).toBeGreaterThan(other.token);
+    expect((await pawl.inspect('x')).holders.map((holder) => holder.token)).toEqual([lease.token]);
+    await lease.release();
+    await pawl.close();
+    await engine.close();
+  }, 120_000);
+});
+
+function conformance(server: EtcdServer): void {
+  engineConformance({
+    engine: 'etcd',
+    describe,
+    it: (name, body) => it.concurrent(name, body, 60_000),
+    ttlMs: 2000,
+    start: async () => {
+      const prefix = newPrefix();
+      return {
+        openEngine: () => etcdEngine({ endpoints: server.endpoints, prefix }),
+        passTime: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+        stop: async () => {},
+      };
+    },
+  });
+}
+
+/** Tries again until the engine can be reached. */
+async function settled<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let left = 20; ; left -= 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (left === 0) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+  }
+}
+
+/** What an operator would do with etcdctl. */
+async function gateway(server: EtcdServer, path: string, body: object): Promise<void> {
+  const response = await fetch(`${server.endpoints[0]}/v3/${path}`, {
+    method: 'POST',
+    body: JSON.stringify(body),
+  });
+  expect(response.status, await response.text()).toBe(200);
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
