@@ -7,6 +7,7 @@ import { requestKey } from '../core/names.ts';
 import type { Engine, Version } from '../engines/engine.ts';
 import { ClosedError, EngineUnavailableError } from '../errors.ts';
 import { groupByTouch, type Pending } from './grouping.ts';
+import { LastKnown } from './last-known.ts';
 import { load } from './loading.ts';
 
 /** An outcome, and the version of the commit that made it true (of no use where nothing was written). */
@@ -52,6 +53,7 @@ const ENDED_MEMORY = 10_000;
 export class Committer {
   readonly #options: CommitterOptions;
   readonly #ended = new Set<string>();
+  readonly #lastKnown = new LastKnown();
   #queue: Submitted[] = [];
   #running = false;
   #closed = false;
@@ -106,13 +108,21 @@ export class Committer {
     const impatience = Math.max(...batch.map((item) => item.attempts)) - PATIENCE;
     if (impatience > 0) await sleep(this.#options.clock, randomInt(1, 4 * Math.min(impatience, 8) + 2));
 
-    const loaded = await load(engine, batch, HEAD_WINDOW);
     const plans: Plan[] = [];
+    const unknown: Submitted[][] = [];
     for (const group of groupByTouch(batch)) {
-      const plan = this.#plan(group, loaded);
-      if (plan === undefined) continue;
-      if (plan.decision.write === null) this.#finish(plan, 0n);
+      const plan = this.#planFromMemory(group);
+      if (plan === undefined) unknown.push(group);
       else plans.push(plan);
+    }
+    if (unknown.length > 0) {
+      const loaded = await load(engine, unknown.flat(), HEAD_WINDOW);
+      for (const group of unknown) {
+        const plan = this.#plan(group, loaded);
+        if (plan === undefined) continue;
+        if (plan.decision.write === null) this.#finish(plan, 0n);
+        else plans.push(plan);
+      }
     }
     if (plans.length === 0) return;
     const results = await engine.commit(
@@ -121,19 +131,29 @@ export class Committer {
     for (const [i, plan] of plans.entries()) {
       const result = results[i];
       if (result?.kind === 'committed') {
+        if (plan.decision.write !== null) this.#lastKnown.note(plan.decision.write, result.version);
         this.#finish(plan, result.version);
         continue;
       }
       if (result?.kind === 'sessionsEnded') this.#sessionsEnded(result.sessions);
+      else if (result?.kind === 'conflict') this.#lastKnown.doubt(result.keys);
       this.#again(plan.group);
     }
   }
 
+  /** A plan that needs no read; only if it writes, because only then the commit shows whether what is known is true. */
+  #planFromMemory(group: Submitted[]): Plan | undefined {
+    if (group.some((item) => item.attempts > 0)) return undefined;
+    const loaded = this.#lastKnown.recall(group);
+    if (loaded === undefined) return undefined;
+    const decision = this.#decide(group, loaded);
+    if (decision.write === null || decision.missing.length > 0) return undefined;
+    return decision.write.guards.length <= this.#maxGuards ? { group, decision } : undefined;
+  }
+
   #plan(group: Submitted[], loaded: Loaded): Plan | undefined {
     try {
-      const commands = group.map((item) => item.command);
-      const surroundings = { ended: this.#ended, maxWaiters: this.#options.maxWaiters };
-      const decision = decide(partOf(loaded, group), commands, surroundings);
+      const decision = this.#decide(group, partOf(loaded, group));
       if (decision.missing.length === 0) {
         const { maxGuards = Number.POSITIVE_INFINITY } = this.#options.engine;
         if (group.length === 1 || (decision.write?.guards.length ?? 0) <= maxGuards)
@@ -150,6 +170,19 @@ export class Committer {
       for (const item of group) item.reject(error);
     }
     return undefined;
+  }
+
+  #decide(group: readonly Submitted[], loaded: Loaded): Decision {
+    const surroundings = { ended: this.#ended, maxWaiters: this.#options.maxWaiters };
+    return decide(
+      loaded,
+      group.map((item) => item.command),
+      surroundings,
+    );
+  }
+
+  get #maxGuards(): number {
+    return this.#options.engine.maxGuards ?? Number.POSITIVE_INFINITY;
   }
 
   #finish({ group, decision }: Plan, version: Version): void {

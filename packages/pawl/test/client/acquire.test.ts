@@ -142,7 +142,7 @@ describe('acquire', () => {
     const world = new World();
     const { pawl, faults } = world.process();
     await pawl.acquire('warm');
-    faults.onCall = (method) => (method === 'read' ? { kind: 'never' } : undefined);
+    faults.onCall = (method) => (['read', 'commit'].includes(method) ? { kind: 'never' } : undefined);
     expect(await world.failure(pawl.acquire('x', { waitMs }), 60_000)).toMatchObject({
       code: 'PAWL_ENGINE_UNAVAILABLE',
       outcome: 'indefinite',

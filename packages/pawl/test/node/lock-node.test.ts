@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import type { Command } from '../../src/core/commands.ts';
+import { lockKey } from '../../src/core/names.ts';
+import type { Engine } from '../../src/engines/engine.ts';
+import { groupByTouch } from '../../src/node/grouping.ts';
+import { granted, NodeSetup, newRequest } from './setup.ts';
+
+describe('the node', () => {
+  it('what gathers during one commit goes together in the next', async () => {
+    const { node, engine, ...rest } = new NodeSetup();
+    const setup = Object.assign(rest, { node, engine });
+    const session = await node.openSession(600_000);
+    setup.faults.calls.set('commit', 0);
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, (_, i) =>
+        node.acquire(newRequest(session), [{ name: `lock-${i}`, mode: 'exclusive', permits: null }], {
+          wait: false,
+          owner: {},
+          lockDelayMs: 0,
+          barging: false,
+        }),
+      ),
+    );
+    expect(answers.every(({ kind }) => kind === 'granted')).toBe(true);
+    expect(setup.faults.calls.get('commit')).toBeLessThanOrEqual(2);
+  });
+
+  it('a record that is corrupt fails those who need it, and nobody else', async () => {
+    const setup = new NodeSetup();
+    const session = await setup.openSession();
+    await setup.engine.commit([
+      {
+        guards: [],
+        alive: [],
+        puts: [{ key: lockKey('broken'), value: '{"holders": "nobody"}' }],
+        deletes: [],
+        wakes: [],
+      },
+    ]);
+    const [bad, good] = await Promise.allSettled([
+      setup.acquire(session, 'broken'),
+      setup.acquire(session, 'sound'),
+    ]);
+    expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'PAWL_STORE_CORRUPT' } });
+    expect(good).toMatchObject({ status: 'fulfilled', value: { kind: 'granted' } });
+  });
+
+  it('commands that touch a common lock or request are decided together, and all others apart', () => {
+    const acquire = (request: string, ...names: string[]): Command => ({
+      kind: 'acquire',
+      session: 's',
+      request,
+      locks: names.map((name) => ({ name, mode: 'exclusive', permits: null })),
+      wait: false,
+      owner: {},
+      inbox: '',
+      lockDelayMs: 0,
+      barging: false,
+    });
+    const release = (request: string, ...names: string[]): Command => ({
+      kind: 'release',
+      session: 's',
+      request,
+      names,
+      tokens: names.map(() => 1n),
+      forget: true,
+    });
+    const pending = [
+      acquire('1', 'a'),
+      acquire('2', 'b'),
+      acquire('3', 'c'),
+      acquire('4', 'a', 'c'),
+      release('2', 'd'),
+      acquire('5', 'e'),
+    ].map((command) => ({ command, extraNames: new Set<string>() }));
+    const indices = groupByTouch(pending).map((group) => group.map((item) => pending.indexOf(item)));
+    expect(indices).toEqual([[0, 2, 3], [1, 4], [5]]);
+  });
+
+  it('a store that takes few guards gets no more of them, and everybody still gets the lock', async () => {
+    const sizes: number[] = [];
+    const limited = (engine: Engine): Engine =>
+      new Proxy(engine, {
+        get(target, property) {
+          if (property === 'maxGuards') return 8;
+          const value = Reflect.get(target, property, target);
+          if (typeof value !== 'function') return value;
+          return (...args: unknown[]) => {
+            if (property === 'commit') {
+              for (const { guards } of args[0] as { guards: unknown[] }[]) sizes.push(guards.length);
+            }
+            return value.apply(target, args);
+          };
+        },
+      });
+    const setup = new NodeSetup(undefined, {}, limited);
+    const session = await setup.openSession();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => setup.acquire(session, 'x', true)));
+    expect(answers.filter(({ kind }) => kind === 'granted')).toHaveLength(1);
+    expect(answers.filter(({ kind }) => kind === 'queued')).toHaveLength(99);
+    expect((await setup.node.inspect('x')).waiting).toBe(99);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(8);
+  });
+
+  it('L3: the poll behind lost news costs one read, however many wait; who was let in is found by it', async () => {
+    const setup = new NodeSetup();
+    setup.faults.onWake = () => 0;
+    const session = await setup.openSession();
+    const first = newRequest(session);
+    const locks = [{ name: 'x', mode: 'exclusive', permits: null }] as const;
+    const grant = granted(await setup.acquireAs(first, locks));
+    const heard: string[] = [];
+    setup.node.listen(session, (event) => heard.push(event.kind));
+    await Promise.all(Array.from({ length: 500 }, () => setup.acquire(session, 'x', true)));
+    setup.callsOf('read');
+    await setup.time.advance(500);
+    expect(setup.callsOf('read')).toBeLessThanOrEqual(2);
+    await setup.node.release(first, [grant], true);
+    await setup.time.advance(600);
+    expect(heard).toEqual(['granted']);
+  });
+});
