@@ -13,6 +13,7 @@ const RUN: { readonly [C in CommandName]: (parsed: Parsed<C>) => Promise<number>
   inspect: async (parsed) => (await import('./inspect.ts')).inspect(parsed),
   break: async (parsed) => (await import('./break.ts')).breakLock(parsed),
   engines: async (parsed) => (await import('./engines.ts')).engines(parsed),
+  migrate: async (parsed) => (await import('./migrate.ts')).migrate(parsed),
   'token-floor': async (parsed) => (await import('./token-floor.ts')).tokenFloor(parsed),
   lab: async (parsed) => (await import('./lab.ts')).lab(parsed),
   advise: async (parsed) => (await import('./advise.ts')).adviseTtl(parsed),

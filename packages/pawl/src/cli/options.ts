@@ -1,4 +1,5 @@
 import type { EXIT } from './exit-codes.ts';
+import { ADDRESS_FORMS } from './store-address.ts';
 
 /**
  * The commands and their options, as data. Parsing, the help and the reference page all come from this table, so none of them
@@ -50,9 +51,9 @@ export interface CommandSpec {
 
 const db = {
   type: 'text',
-  value: 'FILE',
+  value: 'STORE',
   env: 'PAWL_DB',
-  meaning: 'the database',
+  meaning: `the store: ${ADDRESS_FORMS}`,
   otherwise: 'pawl/pawl.db in $XDG_STATE_HOME or ~/.local/state',
 } as const satisfies OptionSpec;
 
@@ -134,10 +135,29 @@ export const COMMANDS = {
     },
   },
   engines: {
-    meaning: 'show what each engine promises',
+    meaning: 'show what each engine promises, and what is wrong with the settings of yours',
     positionals: [],
-    examples: ['pawl engines'],
-    options: { json },
+    examples: ['pawl engines', 'pawl engines --db redis://127.0.0.1:6379'],
+    exits: ['unavailable'],
+    options: {
+      json,
+      db: {
+        type: 'text',
+        value: 'STORE',
+        meaning: 'a store to ask for its settings, as other commands take it',
+        otherwise: 'none is asked',
+      },
+    },
+  },
+  migrate: {
+    meaning: 'make the layout in a store, or bring it up to this version',
+    details:
+      'Every other command does that too, on first use. This one is for where the program itself has no right to create tables: run it ' +
+      'with an account that has.',
+    positionals: [],
+    examples: ['pawl migrate --db postgres://admin@db.example/app'],
+    exits: ['unavailable'],
+    options: { json, db },
   },
   'token-floor': {
     meaning: 'make all later tokens higher, after an old backup was restored',
@@ -182,8 +202,8 @@ export const COMMANDS = {
       json,
       db: {
         type: 'text',
-        value: 'FILE',
-        meaning: 'a database whose round trips to measure',
+        value: 'STORE',
+        meaning: 'a store whose round trips to measure',
         otherwise: 'none',
       },
     },

@@ -4,21 +4,21 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { open } from '../client/open.ts';
 import type { Pawl } from '../client/pawl.ts';
 import type { Engine } from '../engines/engine.ts';
-import { sqliteEngine } from '../engines/sqlite/index.ts';
 import { StoreUnusableError } from '../errors.ts';
+import { openStore } from './store-address.ts';
 
-/** Opens the database that a command names, for as long as `work` takes. */
+/** Opens the store that a command names, for as long as `work` takes. */
 export async function withStore<T>(
   db: string | undefined,
   work: (pawl: Pawl, engine: Engine) => Promise<T>,
 ): Promise<T> {
-  const engine = await sqliteEngine({ path: db ?? defaultPath() });
-  const pawl = open(engine);
+  const store = await openStore(db ?? defaultPath());
+  const pawl = open(store.engine);
   try {
-    return await work(pawl, engine);
+    return await work(pawl, store.engine);
   } finally {
     await pawl.close();
-    await engine.close();
+    await store.close();
   }
 }
 

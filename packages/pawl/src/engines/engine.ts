@@ -56,6 +56,14 @@ export interface EngineGuarantees {
   readonly sweepMs: number;
 }
 
+/** One thing about a store as it is run, and what it means for the locks. */
+export interface Finding {
+  /** The setting and its value, such as `appendfsync everysec`. */
+  readonly setting: string;
+  /** What can be lost by it, or `null` where it is as it should be. */
+  readonly warning: string | null;
+}
+
 /**
  * The contract of an engine: a store of conditional writes, the liveness of sessions, and wake-ups. No lock logic;
  * everything about locks stands in `core/`, once for all engines. `pawl/testing` has the suite that every engine passes.
@@ -124,6 +132,9 @@ export interface Engine {
    * @returns the version that was current before.
    */
   raiseVersion(version: Version): Promise<Version>;
+
+  /** Looks at the settings of the store that bear on what it promises, as far as they can be asked for. */
+  check?(): Promise<readonly Finding[]>;
 
   /** Stops timers and frees what the engine opened itself. Sessions stay as they are. */
   close(): Promise<void>;

@@ -14,4 +14,5 @@ export {
   type WriterProcess,
   writeWithoutEnd,
 } from './conformance/index.ts';
+export { checkHistory, type EffectSeen, type GrantSeen, type History } from './history.ts';
 export { SimulatedClock, type SimulatedClockOptions, SimulatedTime } from './simulated-clock.ts';

@@ -128,6 +128,17 @@ describe.skipIf(!have)('one etcd', () => {
     await engine.close();
   }, 60_000);
 
+  it('says what is wrong with one member', async () => {
+    const engine = await engineOn(newPrefix());
+    const findings = (await engine.check?.()) ?? [];
+    expect(findings).toContainEqual({ setting: 'members 1', warning: 'it survives the loss of no member' });
+    expect(findings[0]).toMatchObject({
+      setting: expect.stringMatching(/^version 3\.\d+\.\d+$/),
+      warning: null,
+    });
+    await engine.close();
+  });
+
   it('refuses options that make no sense', async () => {
     const bad: Partial<EtcdEngineOptions>[] = [
       { endpoints: [] },
@@ -196,6 +207,7 @@ describe.skipIf(!have)('three members of etcd', () => {
     const next = await settled(() => pawl.acquire('z'));
     expect(next.token).toBeGreaterThan(other.token);
     expect((await pawl.inspect('x')).holders.map((holder) => holder.token)).toEqual([lease.token]);
+    expect(await engine.check?.()).toContainEqual({ setting: 'members 3', warning: null });
     await lease.release();
     await pawl.close();
     await engine.close();

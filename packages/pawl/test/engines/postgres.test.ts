@@ -42,8 +42,8 @@ describe.skipIf(bin === undefined)('with a Postgres server', () => {
   engineConformance({
     engine: 'postgres',
     describe,
-    it,
-    ttlMs: 800,
+    it: (name, body) => it.concurrent(name, body, 60_000),
+    ttlMs: 1500,
     start: async () => {
       const [pool, schema] = [connect(), newSchema()];
       return {
@@ -110,6 +110,25 @@ describe.skipIf(bin === undefined)('with a Postgres server', () => {
     await pawl.close();
     await engine.close();
   }, 60_000);
+
+  it('says what can be lost by how Postgres is run', async () => {
+    const pool = connect();
+    const engine = await postgresEngine({ pool, schema: newSchema() });
+    const settings = async () =>
+      Object.fromEntries(((await engine.check?.()) ?? []).map((f) => [f.setting.split(' ')[0], f]));
+    expect(await settings()).toMatchObject({
+      fsync: { setting: 'fsync on', warning: null },
+      synchronous_commit: { setting: 'synchronous_commit on', warning: null },
+      synchronous_standby_names: { warning: expect.stringContaining('failover') },
+    });
+    await pool.query('ALTER DATABASE postgres SET synchronous_commit = off');
+    const later = await postgresEngine({ pool: connect(), schema: newSchema() });
+    const findings = (await later.check?.()) ?? [];
+    expect(findings.find((f) => f.setting === 'synchronous_commit off')?.warning).toContain('crash');
+    await pool.query('ALTER DATABASE postgres RESET synchronous_commit');
+    await engine.close();
+    await later.close();
+  });
 
   it('the documented program runs', () => {
     const address = {

@@ -17,8 +17,8 @@ export class RedisServer {
   readonly #folder = mkdtempSync(join(tmpdir(), 'pawl-redis-'));
   #process: ChildProcess | undefined;
 
-  /** @param persistent whether it flushes each write to its disk. */
-  async start(persistent = false): Promise<void> {
+  /** @param persistent whether it flushes each write to its disk; @param more flags. */
+  async start(persistent = false, more: readonly string[] = []): Promise<void> {
     if (this.port === 0) this.port = await freePort();
     const persistence = persistent
       ? ['--appendonly', 'yes', '--appendfsync', 'always']
@@ -33,6 +33,7 @@ export class RedisServer {
       '--dir',
       this.#folder,
       ...persistence,
+      ...more,
     ];
     const server = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#process = server;

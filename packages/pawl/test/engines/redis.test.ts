@@ -1,14 +1,17 @@
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Cluster, Redis } from 'ioredis';
+import { createClient } from 'redis';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { open } from '../../src/client/open.ts';
-import { type RedisConnection, redisEngine } from '../../src/engines/redis/index.ts';
+import { type RedisConnection, type RedisEngineOptions, redisEngine } from '../../src/engines/redis/index.ts';
 import { engineConformance } from '../../src/testing/index.ts';
 import { haveRedis, RedisServer } from './redis-server.ts';
-import { runDocumented } from './server-tools.ts';
+import { freePort, runDocumented } from './server-tools.ts';
+
+type Client = RedisEngineOptions['client'];
 
 const have = haveRedis();
 const server = new RedisServer();
-const clients: Redis[] = [];
+const disconnects: (() => void)[] = [];
 let stores = 0;
 
 function newPrefix(): string {
@@ -24,49 +27,65 @@ function connect(): Redis {
     retryStrategy: () => 50,
   });
   client.on('error', () => {});
-  clients.push(client);
+  disconnects.push(() => client.disconnect());
   return client;
+}
+
+async function connectNodeRedis(): Promise<Client> {
+  const client = createClient({ url: `redis://127.0.0.1:${server.port}` });
+  client.on('error', () => {});
+  await client.connect();
+  disconnects.push(() => client.destroy());
+  return client;
+}
+
+function conformance(name: string, client: () => Promise<Client>): void {
+  describe(name, () => {
+    engineConformance({
+      engine: 'redis',
+      describe,
+      it: (title, body) => it.concurrent(title, body, 60_000),
+      ttlMs: 1500,
+      start: async () => {
+        const prefix = newPrefix();
+        return {
+          openEngine: async () => redisEngine({ client: await client(), prefix }),
+          passTime: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+          stop: async () => {},
+        };
+      },
+    });
+  });
+}
+
+async function seeEachOther(one: Client, other: Client): Promise<void> {
+  const prefix = newPrefix();
+  const engines = [redisEngine({ client: one, prefix }), redisEngine({ client: other, prefix })] as const;
+  const [a, b] = [open(engines[0]), open(engines[1])];
+  const first = await a.acquire('x');
+  expect(await b.tryAcquire('x')).toBeNull();
+  const waiting = b.acquire('x', { waitMs: 10_000 });
+  for await (const state of a.watch('x', { everyMs: 10 })) if (state.waiting === 1) break;
+  await first.release();
+  const second = await waiting;
+  expect(second.token).toBeGreaterThan(first.token);
+  expect((await a.inspect('x')).holders.map((holder) => holder.token)).toEqual([second.token]);
+  for (const each of [a, b, ...engines]) await each.close();
 }
 
 describe.skipIf(!have)('with a Redis server', () => {
   beforeAll(() => server.start(true), 60_000);
   afterAll(async () => {
-    for (const client of clients) client.disconnect();
+    for (const disconnect of disconnects) disconnect();
     await server.stop();
   });
 
-  engineConformance({
-    engine: 'redis',
-    describe,
-    it,
-    ttlMs: 800,
-    start: async () => {
-      const client = connect();
-      const prefix = newPrefix();
-      return {
-        openEngine: async () => redisEngine({ client, prefix }),
-        passTime: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-        stop: async () => {},
-      };
-    },
-  });
+  conformance('ioredis', async () => connect());
+  conformance('node-redis', connectNodeRedis);
 
-  it('S1, S2, L2: two clients see each other’s locks, queues and tokens', async () => {
-    const prefix = newPrefix();
-    const [one, other] = [
-      redisEngine({ client: connect(), prefix }),
-      redisEngine({ client: connect(), prefix }),
-    ];
-    const [a, b] = [open(one), open(other)];
-    const first = await a.acquire('x');
-    expect(await b.tryAcquire('x')).toBeNull();
-    const waiting = b.acquire('x', { waitMs: 10_000 });
-    for await (const state of a.watch('x', { everyMs: 10 })) if (state.waiting === 1) break;
-    await first.release();
-    const second = await waiting;
-    expect(second.token).toBeGreaterThan(first.token);
-    expect((await a.inspect('x')).holders.map((holder) => holder.token)).toEqual([second.token]);
-    for (const each of [a, b, one, other]) await each.close();
+  it('S1, S2, L2: two clients see each other’s locks, queues and tokens, whichever driver they use', async () => {
+    await seeEachOther(connect(), connect());
+    await seeEachOther(connect(), await connectNodeRedis());
   });
 
   it('S1, S9, L5: a Redis that is killed and restarted keeps what it flushed, and is never reported as held', async () => {
@@ -99,6 +118,41 @@ describe.skipIf(!have)('with a Redis server', () => {
     await engine.close();
   }, 60_000);
 
+  it('says what can be lost by how Redis is run', async () => {
+    const client = connect();
+    const engine = redisEngine({ client, prefix: newPrefix() });
+    const warnings = async () =>
+      ((await engine.check?.()) ?? [])
+        .filter(({ warning }) => warning !== null)
+        .map(({ setting }) => setting);
+    expect(await warnings()).toEqual([]);
+    await client.config('SET', 'appendfsync', 'everysec');
+    await client.config('SET', 'maxmemory', '100mb');
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    expect(await warnings()).toEqual(['appendfsync everysec', 'maxmemory-policy allkeys-lru']);
+    await client.config('SET', 'appendonly', 'no');
+    expect(await warnings()).toEqual(['appendonly no', 'maxmemory-policy allkeys-lru']);
+    await client.config('SET', 'maxmemory', '0');
+    await client.config('SET', 'appendonly', 'yes');
+    await client.config('SET', 'appendfsync', 'always');
+    await engine.close();
+  });
+
+  it('a layout of a newer Pawl, and one that is none, are refused', async () => {
+    const client = connect();
+    const [newer, none] = [newPrefix(), newPrefix()];
+    await client.set(`{${newer}}:format`, '2');
+    await client.set(`{${none}}:format`, 'what?');
+    for (const [prefix, code] of [
+      [newer, 'PAWL_STORE_VERSION'],
+      [none, 'PAWL_STORE_CORRUPT'],
+    ] as const) {
+      const engine = redisEngine({ client, prefix });
+      await expect(engine.read({ keys: ['x'], ranges: [] })).rejects.toMatchObject({ code });
+      await engine.close();
+    }
+  });
+
   it('the documented program runs', () => {
     expect(runDocumented('redis', { REDIS_URL: `redis://127.0.0.1:${server.port}` })).toMatch(
       /^token \d+\n$/,
@@ -111,5 +165,46 @@ describe.skipIf(!have)('with a Redis server', () => {
     for (const prefix of ['', 'a b', '{x}', 'x'.repeat(65)]) {
       expect(() => redisEngine({ client: connect(), prefix })).toThrow(invalid);
     }
+  });
+});
+
+describe.skipIf(!have)('on a cluster of three Redis', () => {
+  const nodes = [new RedisServer(), new RedisServer(), new RedisServer()];
+  const clusters: Cluster[] = [];
+  const connectCluster = () => {
+    const cluster = new Cluster(nodes.map(({ port }) => ({ host: '127.0.0.1', port })));
+    cluster.on('error', () => {});
+    clusters.push(cluster);
+    return cluster;
+  };
+
+  beforeAll(async () => {
+    // The nodes talk to each other on ports of their own, which would be too high if they were derived from the others.
+    const buses = await Promise.all(nodes.map(() => freePort()));
+    await Promise.all(
+      nodes.map((node, i) =>
+        node.start(false, ['--cluster-enabled', 'yes', '--cluster-port', `${buses[i]}`]),
+      ),
+    );
+    const admins = nodes.map(({ port }) => new Redis({ port, host: '127.0.0.1' }));
+    const slots = [0, 5461, 10923, 16384];
+    for (const [i, admin] of admins.entries()) {
+      await admin.cluster('ADDSLOTSRANGE', slots[i] ?? 0, (slots[i + 1] ?? 0) - 1);
+      await admin.cluster('MEET', '127.0.0.1', nodes[0]?.port ?? 0, buses[0] ?? 0);
+    }
+    for (const admin of admins) {
+      const settled = async () =>
+        expect(await admin.cluster('INFO')).toMatch(/cluster_state:ok[\s\S]*cluster_known_nodes:3/);
+      await vi.waitFor(settled, { timeout: 30_000, interval: 100 });
+      admin.disconnect();
+    }
+  }, 60_000);
+  afterAll(async () => {
+    for (const cluster of clusters) cluster.disconnect();
+    await Promise.all(nodes.map((node) => node.stop()));
+  });
+
+  it('S1, S2, L2: locks of several prefixes lie on several nodes, and clients see each other’s', async () => {
+    for (let i = 0; i < 4; i += 1) await seeEachOther(connectCluster(), connectCluster());
   });
 });

@@ -5,8 +5,8 @@ import type {
   CommitResult,
   ConditionalWrite,
   Engine,
-  EngineGuarantees,
   Entry,
+  Finding,
   ReadQuery,
   ReadResult,
   Version,
@@ -15,7 +15,9 @@ import { checkVersionFloor } from '../version-floor.ts';
 import { commitBatch, MAX_GUARDS } from './commit.ts';
 import { EtcdConnection } from './connection.ts';
 import type { EtcdTls } from './endpoints.ts';
+import { etcdFindings } from './findings.ts';
 import { Floors } from './floor.ts';
+import { etcdGuarantees } from './guarantees.ts';
 import { Layout, prepareLayout } from './layout.ts';
 import { MessageLeases } from './leases.ts';
 import { listEntries, readSnapshot } from './reading.ts';
@@ -23,24 +25,10 @@ import { Sessions } from './sessions.ts';
 import { Watches } from './watches.ts';
 
 export type { EtcdTls } from './endpoints.ts';
+export { etcdGuarantees } from './guarantees.ts';
 
 /** How often it is looked whether the news of an ending was missed, in ms. */
 const LOOK_PERIOD_MS = 5000;
-
-/** What the etcd engine promises. */
-export const etcdGuarantees: EngineGuarantees = {
-  engine: 'etcd',
-  survives: 'the loss of f of 2f+1 members',
-  expiryDecidedBy: "etcd's leases",
-  tokensRestOn: "the store's revision",
-  wakeUp: 'watches',
-  durable: true,
-  mutualExclusion: 'yes',
-  needsFencing: true,
-  minTtlMs: 2000,
-  // Leases last whole seconds and are looked through twice a second.
-  sweepMs: 1750,
-};
 
 export interface EtcdEngineOptions {
   /** Addresses of members, such as `http://10.0.0.1:2379`; `https` or `tls` for TLS. The next is turned to where one does not answer. */
@@ -169,6 +157,11 @@ class EtcdEngine implements Engine {
     checkVersionFloor(version);
     await this.#inForce();
     return this.#floors.raise(version);
+  }
+
+  async check(): Promise<readonly Finding[]> {
+    await this.#inForce();
+    return etcdFindings(this.#connection);
   }
 
   async close(): Promise<void> {

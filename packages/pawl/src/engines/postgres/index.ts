@@ -7,12 +7,14 @@ import type {
   Engine,
   EngineGuarantees,
   Entry,
+  Finding,
   ReadQuery,
   ReadResult,
   Version,
 } from '../engine.ts';
 import { checkVersionFloor } from '../version-floor.ts';
 import { Database, type PostgresPool } from './database.ts';
+import { findingsOf } from './findings.ts';
 import { Inboxes } from './inboxes.ts';
 import { prepareSchema } from './schema.ts';
 
@@ -194,6 +196,15 @@ class PostgresEngine implements Engine {
       [version.toString()],
     );
     return BigInt(row?.version ?? 0);
+  }
+
+  async check(): Promise<readonly Finding[]> {
+    const rows = await this.#query<{ name: string; setting: string }>(
+      `SELECT name, setting FROM pg_settings
+       WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names', 'server_version')`,
+      [],
+    );
+    return findingsOf(new Map(rows.map(({ name, setting }) => [name, setting])));
   }
 
   async close(): Promise<void> {

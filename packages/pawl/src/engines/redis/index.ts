@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../clock.ts';
-import { ClosedError, InvalidArgumentError } from '../../errors.ts';
+import { ClosedError, InvalidArgumentError, StoreCorruptError, StoreVersionError } from '../../errors.ts';
 import { EndingsFeed } from '../endings-feed.ts';
 import type {
   CommitResult,
@@ -7,16 +7,32 @@ import type {
   Engine,
   EngineGuarantees,
   Entry,
+  Finding,
   ReadQuery,
   ReadResult,
   Version,
 } from '../engine.ts';
 import { checkVersionFloor } from '../version-floor.ts';
 import { type RedisConnection, ScriptRunner } from './client.ts';
+import { redisFindings } from './findings.ts';
 import { Inboxes } from './inboxes.ts';
-import { COMMIT, END, FORGET, KEEP_ALIVE, KEYS, OPEN, RAISE, READ, SWEEP } from './scripts.ts';
+import { fromNodeRedis, isNodeRedis, type NodeRedisClient } from './node-redis.ts';
+import {
+  COMMIT,
+  END,
+  FORGET,
+  FORMAT,
+  KEEP_ALIVE,
+  KEYS,
+  OPEN,
+  PREPARE,
+  RAISE,
+  READ,
+  SWEEP,
+} from './scripts.ts';
 
 export type { RedisConnection, RedisSubscriber } from './client.ts';
+export type { NodeRedisClient } from './node-redis.ts';
 
 /** How often it is looked whether the time of a session is up, in ms. */
 const SWEEP_PERIOD_MS = 100;
@@ -37,8 +53,11 @@ export const redisGuarantees: EngineGuarantees = {
 };
 
 export interface RedisEngineOptions {
-  /** The user's own connection, such as ioredis' `new Redis(…)`. It stays open; the engine opens one more to listen on. */
-  readonly client: RedisConnection;
+  /**
+   * The user's own connection: ioredis' `new Redis(…)` or `new Cluster(…)`, or node-redis' `createClient(…)`, connected. It stays open;
+   * the engine opens one more to listen on.
+   */
+  readonly client: RedisConnection | NodeRedisClient;
   /** The beginning of all keys, `pawl` unless set; 1 to 64 letters, digits, `_`, `-`, `.` or `:`. */
   readonly prefix?: string;
   readonly clock?: Clock;
@@ -51,9 +70,10 @@ export interface RedisEngineOptions {
  * @throws InvalidArgumentError
  */
 export function redisEngine(options: RedisEngineOptions): Engine {
-  const { client, prefix = 'pawl', clock = systemClock } = options;
+  const { prefix = 'pawl', clock = systemClock } = options;
+  const client = isNodeRedis(options.client) ? fromNodeRedis(options.client) : options.client;
   if (typeof client?.call !== 'function' || typeof client.duplicate !== 'function') {
-    throw new InvalidArgumentError('client', 'a connection of ioredis', client);
+    throw new InvalidArgumentError('client', 'a connection of ioredis or of node-redis', client);
   }
   if (!/^[\w.:-]{1,64}$/.test(prefix)) {
     throw new InvalidArgumentError('prefix', '1 to 64 letters, digits, "_", "-", "." or ":"', prefix);
@@ -67,9 +87,12 @@ class RedisEngine implements Engine {
   readonly #inboxes: Inboxes;
   readonly #endings: EndingsFeed;
   readonly #channels: string;
+  readonly #client: RedisConnection;
+  #prepared: Promise<void> | undefined;
   #closed = false;
 
   constructor(client: RedisConnection, tag: string, clock: Clock) {
+    this.#client = client;
     this.#scripts = new ScriptRunner(
       client,
       clock,
@@ -152,6 +175,11 @@ class RedisEngine implements Engine {
     return BigInt((await this.#run(RAISE, [version.toString()])) as string);
   }
 
+  async check(): Promise<readonly Finding[]> {
+    this.#checkOpen();
+    return redisFindings(this.#client);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#endings.close();
@@ -160,9 +188,26 @@ class RedisEngine implements Engine {
 
   async #run(script: string, args: readonly (string | number)[]): Promise<unknown> {
     this.#checkOpen();
+    await this.#prepare();
     // What comes after a subscription must find it in force.
     await this.#inboxes.ready;
     return this.#scripts.run(script, args);
+  }
+
+  /** Looks at the layout once, at the first use. @throws StoreVersionError, StoreCorruptError */
+  #prepare(): Promise<void> {
+    this.#prepared ??= this.#checkFormat().catch((error) => {
+      this.#prepared = undefined;
+      throw error;
+    });
+    return this.#prepared;
+  }
+
+  async #checkFormat(): Promise<void> {
+    const found = String(await this.#scripts.run(PREPARE, [FORMAT]));
+    const where = 'What lies in Redis under this prefix';
+    if (!/^[1-9]\d{0,8}$/.test(found)) throw new StoreCorruptError(where, `its format number is "${found}"`);
+    if (Number(found) > FORMAT) throw new StoreVersionError(where, Number(found), FORMAT);
   }
 
   #checkOpen(): void {

@@ -9,8 +9,18 @@
  *   4 ttls      hash: live session → its TTL in ms
  *   5 expiry    sorted set: live session → when it expires, ms of Redis' clock
  *   6 ended     set: sessions that have ended and were not forgotten
+ *   7 format    the number of this layout
  */
-export const KEYS = ['version', 'values', 'index', 'ttls', 'expiry', 'ended'] as const;
+export const KEYS = ['version', 'values', 'index', 'ttls', 'expiry', 'ended', 'format'] as const;
+
+/** The format of the layout; a newer Pawl that changes it counts up. */
+export const FORMAT = 1;
+
+/** ARGV: 1 the format of this Pawl. Returns the format of what is stored, which is made if nothing is. */
+export const PREPARE = `
+redis.call('SETNX', KEYS[7], ARGV[1])
+return redis.call('GET', KEYS[7])
+`;
 
 const PRELUDE = `
 local VERSION, VALUES, INDEX, TTLS, EXPIRY, ENDED = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]

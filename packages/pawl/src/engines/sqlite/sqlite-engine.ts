@@ -6,6 +6,7 @@ import type {
   Engine,
   EngineGuarantees,
   Entry,
+  Finding,
   ReadQuery,
   ReadResult,
   Version,
@@ -128,6 +129,26 @@ export class SqliteEngine implements Engine {
       const before = transaction.version;
       if (version > before) transaction.version = version;
       return before;
+    });
+  }
+
+  /** What the engine itself sets is as it should be; what the disk does with a flush cannot be asked. */
+  check(): Promise<readonly Finding[]> {
+    return this.#snapshot(() => {
+      const { db } = this.#connection;
+      const journal = String(db.prepare('PRAGMA journal_mode').get()?.journal_mode);
+      const synchronous = Number(db.prepare('PRAGMA synchronous').get()?.synchronous);
+      return [
+        {
+          setting: `journal_mode ${journal}`,
+          warning:
+            journal === 'wal' ? null : 'another program changed it; readers and writers block each other',
+        },
+        {
+          setting: `synchronous ${synchronous}`,
+          warning: synchronous >= 2 ? null : 'a power loss can take back grants',
+        },
+      ];
     });
   }
 

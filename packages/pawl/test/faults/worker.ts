@@ -1,0 +1,97 @@
+/**
+ * One process with a node and some clients that take turns on a few locks, and write to a resource behind a fence while they hold
+ * one. It prints what they saw, one JSON a line, and ends when its standard input does.
+ */
+import { randomInt } from 'node:crypto';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openStore } from '../../src/cli/store-address.ts';
+import { open } from '../../src/client/open.ts';
+import { sqliteFence } from '../../src/fences/sqlite.ts';
+
+export interface WorkerSettings {
+  readonly name: string;
+  readonly address: string;
+  readonly resource: string;
+  readonly locks: readonly string[];
+  readonly clients: number;
+  readonly ttlMs: number;
+}
+
+const settings: WorkerSettings = JSON.parse(process.argv[2] ?? '{}');
+let running = true;
+process.stdin.resume();
+process.stdin.on('end', () => {
+  running = false;
+});
+
+/** The same clock in all processes of one machine. */
+function nowMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+function say(line: object): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+const db = new DatabaseSync(settings.resource);
+db.exec('PRAGMA busy_timeout = 10000; PRAGMA synchronous = OFF');
+const fence = sqliteFence(db);
+const read = db.prepare('SELECT value FROM counter WHERE name = ?');
+const write = db.prepare('UPDATE counter SET value = ? WHERE name = ?');
+const log = db.prepare('INSERT INTO effect (resource, token, value) VALUES (?, ?, ?)');
+
+const store = await openStore(settings.address);
+const pawl = open(store.engine);
+say({ kind: 'ready' });
+
+async function work(client: string): Promise<void> {
+  while (running) {
+    const lock = settings.locks[randomInt(settings.locks.length)] ?? '';
+    const askedAtMs = nowMs();
+    try {
+      const lease = await pawl.acquire(lock, { ttlMs: settings.ttlMs, waitMs: 2000 });
+      const grantedAtMs = nowMs();
+      let heldUntilMs = grantedAtMs;
+      const look = () => {
+        lease.assertHeld();
+        heldUntilMs = nowMs();
+      };
+      try {
+        look();
+        fence.raise(lock, lease);
+        const before = Number(read.get(lock)?.value);
+        for (let step = 0; step < 3; step += 1) {
+          await sleep(randomInt(12));
+          // Half of them do not look and write as zombies do: the fence has to refuse those that come too late.
+          if (randomInt(2) === 0) look();
+        }
+        fence.transaction(lock, lease, () => {
+          write.run(before + 1, lock);
+          log.run(lock, lease.token, before + 1);
+        });
+        look();
+      } finally {
+        say({ kind: 'grant', lock, token: String(lease.token), client, askedAtMs, grantedAtMs, heldUntilMs });
+        await lease.release().catch(tell);
+      }
+    } catch (error) {
+      tell(error);
+      await sleep(20);
+    }
+  }
+}
+
+function tell(error: unknown): void {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  const known = typeof code === 'string' && code.startsWith('PAWL_');
+  const said = error instanceof Error ? error.stack : String(error);
+  say({ kind: 'error', code: known ? code : `unexpected: ${said}` });
+}
+
+await Promise.all(Array.from({ length: settings.clients }, (_, i) => work(`${settings.name}.${i}`)));
+await pawl.close().catch(tell);
+await store.close();
+db.close();
+say({ kind: 'done' });
+process.exit(0);
