@@ -4,6 +4,11 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../src/clock.ts';
+import type { Engine } from '../../src/engines/engine.ts';
+import { type ZooKeeperEngineOptions, zookeeperEngine } from '../../src/engines/zookeeper/index.ts';
+import { Keeper } from '../../src/engines/zookeeper/keeper.ts';
+import { checkOptions } from '../../src/engines/zookeeper/options.ts';
 import { freePort, installPackage, works } from './server-tools.ts';
 
 /** Of Debian's package; names all it needs besides. */
@@ -125,4 +130,41 @@ export class ZooKeeperServer {
       socket.setTimeout(1000, () => socket.destroy());
     });
   }
+}
+
+/** A store on a server, and what opens it. */
+export class ZooKeeperStores {
+  readonly server = new ZooKeeperServer();
+  readonly #closing: (() => Promise<void>)[] = [];
+  #stores = 0;
+
+  /** The address of a store that nobody uses. */
+  newStore(port = this.server.port): string {
+    this.#stores += 1;
+    return `127.0.0.1:${port}/pawl/store-${this.#stores}`;
+  }
+
+  openEngine(connect: string, options: Partial<ZooKeeperEngineOptions> = {}): Engine {
+    const engine = zookeeperEngine({ connect, minTtlMs: MIN_TTL_MS, ...options });
+    this.#closing.push(() => engine.close());
+    return engine;
+  }
+
+  /** ZooKeeper as anybody else sees it. */
+  openKeeper(): Keeper {
+    const keeper = new Keeper(checkOptions({ connect: `127.0.0.1:${this.server.port}` }).access, systemClock);
+    this.#closing.push(() => keeper.close());
+    return keeper;
+  }
+
+  /** Closes all that was opened, and then the server. */
+  async stop(): Promise<void> {
+    for (const close of this.#closing) await close();
+    await this.server.stop();
+  }
+}
+
+/** The path of a store's nodes. */
+export function pathOf(connect: string): string {
+  return connect.slice(connect.indexOf('/'));
 }

@@ -33,7 +33,7 @@ export class Inboxes {
   readonly #inboxes = new Map<string, Inbox>();
   readonly #removals = new Map<string, Promise<void>>();
   #sweeper: Timer | undefined;
-  #ready: Promise<unknown> = Promise.resolve();
+  #ready: Promise<void> = Promise.resolve();
   #closed = false;
 
   /** @param prepared resolves when the nodes above all inboxes are there. */
@@ -45,7 +45,7 @@ export class Inboxes {
   }
 
   /** Resolves once all subscriptions are in force, or ZooKeeper is away: then messages wait, or the node's slow poll finds out. */
-  get ready(): Promise<unknown> {
+  get ready(): Promise<void> {
     return this.#ready;
   }
 
@@ -55,7 +55,8 @@ export class Inboxes {
       inbox = new Inbox(this.#keeper, this.#layout, this.#layout.inbox(name), this.#prepared);
       this.#inboxes.set(name, inbox);
       const opened = Promise.resolve(this.#removals.get(name)).then(() => inbox?.open());
-      this.#ready = Promise.all([this.#ready, opened]);
+      const before = this.#ready;
+      this.#ready = before.then(() => opened);
       this.#sweepSoon();
     }
     const subscribed = inbox;

@@ -10,9 +10,9 @@ import type {
   ReadResult,
   Version,
 } from '../engine.ts';
-import { checkServers } from './check.ts';
 import { Commits } from './commits.ts';
 import { Endings } from './endings.ts';
+import { zookeeperFindings } from './findings.ts';
 import { raiseFloor } from './floor.ts';
 import { Folders } from './folders.ts';
 import { guaranteesFor } from './guarantees.ts';
@@ -120,7 +120,7 @@ class ZooKeeperEngine implements Engine {
 
   async check(): Promise<readonly Finding[]> {
     await this.#ready();
-    return checkServers(this.#keeper, this.guarantees.minTtlMs);
+    return zookeeperFindings(this.#keeper, this.guarantees.minTtlMs);
   }
 
   async close(): Promise<void> {

@@ -106,7 +106,9 @@ export class Layout {
 
   async #createAll(keeper: Keeper): Promise<void> {
     for (let at = this.root.indexOf('/', 1); ; at = this.root.indexOf('/', at + 1)) {
-      await keeper.operate(this.create(at < 0 ? this.root : this.root.slice(0, at)), CODE.nodeExists);
+      const path = at < 0 ? this.root : this.root.slice(0, at);
+      // What is there already may stand where nothing may be made.
+      await keeper.operate(this.create(path), CODE.nodeExists, CODE.noAuth);
       if (at < 0) break;
     }
     const { results } = await keeper.multi([

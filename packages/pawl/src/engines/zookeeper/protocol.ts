@@ -23,6 +23,7 @@ export const OPERATION = {
 export const CODE = {
   ok: 0,
   noNode: -101,
+  noAuth: -102,
   badVersion: -103,
   nodeExists: -110,
 } as const;

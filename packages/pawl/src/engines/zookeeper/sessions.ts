@@ -1,4 +1,4 @@
-import { EngineUnavailableError, InvalidArgumentError, TtlTooShortError } from '../../errors.ts';
+import { InvalidArgumentError, TtlTooShortError } from '../../errors.ts';
 import { ANSWER_LIMIT_MS, type Connection, unavailable } from './connection.ts';
 import { dial } from './dial.ts';
 import { type Keeper, refused } from './keeper.ts';
@@ -66,13 +66,13 @@ export class Sessions {
 
   /** @returns those that were alive and have their whole TTL again. @throws EngineUnavailableError */
   async keepAlive(ids: readonly string[]): Promise<Set<string>> {
-    const over = new Set<string>();
-    const pinged = await this.#ping(ids, over);
-    // A connection that broke tells nothing of its session: attach once more.
-    const missed = ids.filter((id) => !pinged.has(id) && !over.has(id));
-    if (missed.length > 0) for (const id of await this.#ping(missed, over)) pinged.add(id);
-    if (ids.some((id) => !pinged.has(id) && !over.has(id))) {
-      throw unavailable('a session could not be kept alive', 'indefinite');
+    const first = await this.#ping(ids);
+    const pinged = new Set(first.pinged);
+    if (first.failed.size > 0) {
+      // A connection that broke tells nothing of its session: attach once more.
+      const second = await this.#ping([...first.failed.keys()]);
+      for (const id of second.pinged) pinged.add(id);
+      for (const failure of second.failed.values()) throw failure;
     }
     const { living } = await this.#look([...pinged], []);
     for (const id of ids) if (!living.has(id)) this.#letGo(id);
@@ -97,28 +97,21 @@ export class Sessions {
     for (const connection of [...this.#held.values()]) connection.drop();
   }
 
-  /** @param over takes those that have ended. @returns those that have their whole TTL again, if they are alive at all. */
-  async #ping(ids: readonly string[], over: Set<string>): Promise<Set<string>> {
+  /** @returns those that have their whole TTL again, if they are alive at all; and those of which nothing is known. */
+  async #ping(ids: readonly string[]) {
     const unheld = ids.filter((id) => !this.#held.has(id));
-    const { living, markers } =
-      unheld.length > 0 ? await this.#look(unheld, unheld) : { living: new Set(), markers: new Map() };
+    const { living, markers } = await this.#look(unheld, unheld);
     const pinged = new Set<string>();
-    const failures: unknown[] = [];
+    const failed = new Map<string, unknown>();
     const ping = async (id: string) => {
       const marker = living.has(id) ? markers.get(id) : undefined;
-      const connection =
-        this.#held.get(id) ?? (marker === undefined ? undefined : await this.#attach(id, marker));
-      if (connection === undefined) {
-        over.add(id);
-        return;
-      }
+      const connection = this.#held.get(id) ?? (marker && (await this.#attach(id, marker)));
+      if (connection === undefined) return;
       await connection.ping();
       pinged.add(id);
     };
-    await Promise.all(ids.map((id) => ping(id).catch((error) => failures.push(error))));
-    const other = failures.find((error) => !(error instanceof EngineUnavailableError));
-    if (other !== undefined) throw other;
-    return pinged;
+    await Promise.all(ids.map((id) => ping(id).catch((error) => failed.set(id, error))));
+    return { pinged, failed };
   }
 
   /** @returns `undefined` where the session is over. */
