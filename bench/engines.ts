@@ -1,128 +1,148 @@
 /**
- * What a lock costs on each engine: acquire and release in a cycle, each client on a lock of its own, with 1, 64 and 512 at once; and the
- * hand-over from a release to the next waiter's grant, with 16 contenders. Beside them, in the same run, the usual way with Redis:
- * `SET NX PX` and a script that deletes. Run nothing beside it.
+ * What a lock costs on each engine and on its peers beside it, on the same servers in the same run: acquire and release in a cycle, and
+ * the hand-over to a waiter. `--only NAME,NAME` measures those rows, `--seconds N` is the time per cell, `--json` prints JSON. Run
+ * nothing beside it.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Redis } from 'ioredis';
-import { Pool } from 'pg';
-import { open } from '../packages/pawl/src/client/open.ts';
-import type { Engine } from '../packages/pawl/src/engines/engine.ts';
-import { memoryEngine } from '../packages/pawl/src/engines/memory/index.ts';
-import { postgresEngine } from '../packages/pawl/src/engines/postgres/index.ts';
-import { redisEngine } from '../packages/pawl/src/engines/redis/index.ts';
-import { sqliteEngine } from '../packages/pawl/src/engines/sqlite/index.ts';
-import { PostgresServer, postgresPrograms } from '../packages/pawl/test/engines/postgres-server.ts';
-import { haveRedis, RedisServer } from '../packages/pawl/test/engines/redis-server.ts';
+import { statfsSync } from 'node:fs';
+import { availableParallelism, loadavg, tmpdir } from 'node:os';
+import { parseArgs } from 'node:util';
+import type { Contestant, Stage } from './contestant.ts';
+import { HAND_OVER_CLIENTS, measureCycles, measureHandOver } from './measure.ts';
+import { ratiosOf } from './ratios.ts';
+import { AT_ONCE, type Result } from './result.ts';
+import { stages } from './stages.ts';
+import { cyclesTable, handOverTable, ratiosTable } from './tables.ts';
 
-const FOR_MS = 2000;
-const HANDOVERS = 300;
-const CONTENDERS = 16;
+/** A cell that takes so much longer than its time is given up, in ms. */
+const GRACE_MS = 60_000;
+/** The servers are given so long to end after a signal, in ms. */
+const STOP_LIMIT_MS = 5000;
+const TMPFS = 0x01021994;
 
-interface Locker {
-  readonly name: string;
-  cycle(lock: string): Promise<void>;
-  /** Times from a release to the next grant, in ms; `undefined` where there is no queue. */
-  handOver?(): Promise<number[]>;
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    seconds: { type: 'string', default: '2' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const forMs = Number(values.seconds) * 1000;
+if (!(forMs > 0)) throw new Error(`--seconds takes a number above 0, not ${values.seconds}.`);
+const only = values.only?.split(',');
+const known = stages.flatMap(({ names }) => names);
+const unknown = only?.filter((name) => !known.includes(name)) ?? [];
+if (unknown.length > 0) throw new Error(`There is no ${unknown.join(', ')}; there are ${known.join(', ')}.`);
+const wanted = (name: string) => only === undefined || only.includes(name);
+
+let stopServer: (() => Promise<void>) | undefined;
+async function stop(): Promise<void> {
+  const stopping = stopServer;
+  stopServer = undefined;
+  await stopping?.();
 }
 
-function onEngine(name: string, engine: Engine): Locker {
-  const pawl = open(engine);
-  return {
-    name,
-    cycle: async (lock) => {
-      const lease = await pawl.acquire(lock);
-      await lease.release();
-    },
-    handOver: async () => {
-      const times: number[] = [];
-      let releasedAt = 0;
-      const contend = async () => {
-        while (times.length < HANDOVERS) {
-          const lease = await pawl.acquire('contended');
-          if (releasedAt > 0) times.push(performance.now() - releasedAt);
-          releasedAt = performance.now();
-          await lease.release();
-        }
-      };
-      await Promise.all(Array.from({ length: CONTENDERS }, contend));
-      return times;
-    },
-  };
+let ending = false;
+function end(): void {
+  ending = true;
+  // A server that ended by itself, such as by the same Ctrl-C, may never be seen to end.
+  setTimeout(() => process.exit(1), STOP_LIMIT_MS);
+  stop().finally(() => process.exit(1));
+}
+process.once('SIGINT', end).once('SIGTERM', end);
+// Of a library's timers and sockets.
+process.once('uncaughtException', (error) => {
+  console.error(error);
+  end();
+});
+/** Nothing more is measured while the servers are being stopped. */
+async function haltIfEnding(): Promise<void> {
+  if (ending) await new Promise(() => {});
 }
 
-function plainRedis(name: string, client: Redis): Locker {
-  const remove = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
-  let id = 0;
-  return {
-    name,
-    cycle: async (lock) => {
-      id += 1;
-      const owner = `${id}`;
-      await client.set(lock, owner, 'PX', 10_000, 'NX');
-      await client.eval(remove, 1, lock, owner);
-    },
-  };
+async function measureStage(stage: Stage): Promise<Result[]> {
+  const names = stage.names.filter(wanted);
+  const without = (note: string) =>
+    names.map((name) => ({ name, server: stage.server, cycles: {}, handOver: {}, notes: [note] }));
+  if (names.length === 0) return [];
+  if (!stage.available()) return without(`skipped: no ${stage.server}`);
+  try {
+    const contestants = await stage.start((stopThis) => {
+      stopServer = stopThis;
+    });
+    const results: Result[] = [];
+    for (const contestant of contestants) {
+      if (wanted(contestant.name)) results.push(await measureContestant(contestant, stage.server));
+    }
+    return results;
+  } catch (error) {
+    await haltIfEnding();
+    process.exitCode = 1;
+    return without(`failed: ${said(error)}`);
+  } finally {
+    await stop();
+  }
 }
 
-async function cyclesPerSecond({ cycle }: Locker, atOnce: number): Promise<number> {
-  let cycles = 0;
-  const startedAt = performance.now();
-  const work = async (i: number) => {
-    while (performance.now() - startedAt < FOR_MS) {
-      await cycle(`lock-${atOnce}-${i}`);
-      cycles += 1;
+async function measureContestant(contestant: Contestant, server: string): Promise<Result> {
+  const { name, kind, waits } = contestant;
+  const result: Result = { name, server, kind, waits, cycles: {}, handOver: {}, notes: [] };
+  const cell = async (what: string, measure: () => Promise<void>) => {
+    await haltIfEnding();
+    process.stderr.write(`${name}, ${what}\n`);
+    try {
+      await within(forMs * 10 + GRACE_MS, measure());
+    } catch (error) {
+      await haltIfEnding();
+      process.exitCode = 1;
+      result.notes.push(`${what} failed: ${said(error)}`);
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, (_, i) => work(i)));
-  return (cycles * 1000) / (performance.now() - startedAt);
+  for (const atOnce of AT_ONCE) {
+    await cell(`${atOnce} at once`, async () => {
+      const client = await contestant.connect(1);
+      try {
+        result.cycles[atOnce] = await measureCycles(client, atOnce, forMs);
+      } finally {
+        await client.close();
+      }
+    });
+  }
+  for (const clients of ['shared', 'each'] as const) {
+    const what = clients === 'shared' ? 'hand-over with one client' : 'hand-over with a client each';
+    await cell(what, async () => {
+      result.handOver[clients] = await measureHandOver(contestant, HAND_OVER_CLIENTS[clients], forMs);
+    });
+  }
+  return result;
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'pawl-bench-'));
-const lockers: Locker[] = [
-  onEngine('memory', memoryEngine()),
-  onEngine('sqlite, flushed', await sqliteEngine({ path: join(folder, 'pawl.db') })),
-];
-const stops: (() => Promise<void>)[] = [];
-const bin = postgresPrograms();
-if (bin !== undefined) {
-  const server = new PostgresServer(bin);
-  await server.start();
-  stops.push(() => server.stop());
-  const pool = new Pool({ host: '127.0.0.1', port: server.port, user: 'postgres', database: 'postgres' });
-  pool.on('error', () => {});
-  lockers.push(onEngine('postgres, flushed', await postgresEngine({ pool })));
-}
-if (haveRedis()) {
-  for (const persistent of [false, true]) {
-    const server = new RedisServer();
-    await server.start(persistent);
-    stops.push(() => server.stop());
-    const client = new Redis({ port: server.port, host: '127.0.0.1' });
-    client.on('error', () => {});
-    const kind = persistent ? 'flushed' : 'nothing kept';
-    lockers.push(
-      onEngine(`redis, ${kind}`, redisEngine({ client })),
-      plainRedis(`SET NX PX, ${kind}`, client),
-    );
-  }
+function said(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
-console.log(
-  `${'cycles/s with so many at once'.padEnd(30)}${[1, 64, 512].map((n) => String(n).padStart(9)).join('')}   hand-over p50, p99`,
-);
-for (const locker of lockers) {
-  const rates: string[] = [];
-  for (const atOnce of [1, 64, 512]) {
-    const rate = await cyclesPerSecond(locker, atOnce);
-    rates.push(rate.toFixed(0).padStart(9));
-  }
-  const times = ((await locker.handOver?.()) ?? []).sort((a, b) => a - b);
-  const quantile = (share: number) => times[Math.floor(times.length * share)]?.toFixed(2) ?? '-';
-  console.log(`${locker.name.padEnd(30)}${rates.join('')}   ${quantile(0.5)} ms, ${quantile(0.99)} ms`);
+async function within(limitMs: number, work: Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`not over after ${limitMs} ms`)), limitMs);
+  await Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
 }
-for (const stop of stops) await stop();
-rmSync(folder, { recursive: true, force: true });
-process.exit(0);
+
+const machine = {
+  node: process.version,
+  cpus: availableParallelism(),
+  loadBefore: loadavg()[0] ?? 0,
+  filesInMemory: statfsSync(tmpdir()).type === TMPFS,
+  seconds: forMs / 1000,
+};
+const results: Result[] = [];
+for (const stage of stages) results.push(...(await measureStage(stage)));
+const ratios = ratiosOf(results);
+if (values.json) {
+  console.log(JSON.stringify({ machine, results, ratios }, null, 2));
+} else {
+  const where = machine.filesInMemory ? ', files in memory, so that flushes cost nothing' : '';
+  console.log(
+    `Node ${machine.node}, ${machine.cpus} CPUs, load ${machine.loadBefore.toFixed(1)} before${where}; ${machine.seconds} s per cell\n`,
+  );
+  for (const text of [cyclesTable(results), handOverTable(results), ratiosTable(ratios)]) console.log(text);
+}
+process.exit();

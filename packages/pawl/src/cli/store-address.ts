@@ -81,12 +81,12 @@ async function openEtcd(address: string): Promise<OpenedStore> {
 }
 
 async function openZookeeper(address: string): Promise<OpenedStore> {
-  const { user, password, hosts, path } = parts(address);
+  const { user, password, hosts, path, minTtlMs } = parts(address);
   const { zookeeperEngine } = await import('../engines/zookeeper/index.ts');
   const connect = `${hosts.join(',')}${path === '' ? '' : `/${path}`}`;
   const auth =
     user === undefined ? {} : { auth: { scheme: 'digest', credentials: `${user}:${password ?? ''}` } };
-  return alone(zookeeperEngine({ connect, ...auth }));
+  return alone(zookeeperEngine({ connect, ...auth, ...(minTtlMs === undefined ? {} : { minTtlMs }) }));
 }
 
 interface Parts {
@@ -95,19 +95,22 @@ interface Parts {
   readonly password: string | undefined;
   readonly hosts: readonly string[];
   readonly path: string;
+  readonly minTtlMs: number | undefined;
 }
 
-/** `SCHEME://[USER[:PASSWORD]@]HOST:PORT[,HOST:PORT…][/PATH]`: a URL names one host only, so it is no URL. */
+/** `SCHEME://[USER[:PASSWORD]@]HOST:PORT[,HOST:PORT…][/PATH][?minTtlMs=N]`: a URL names one host only, so it is no URL. */
 function parts(address: string): Parts {
-  const form = /^(\w+):\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/@]+)(?:\/(.*))?$/.exec(address);
+  const form =
+    /^(\w+):\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/@?]+)(?:\/([^?]*))?(?:\?minTtlMs=(\d{1,9}))?$/.exec(address);
   if (form === null) throw new InvalidArgumentError('db', ADDRESS_FORMS, withoutPassword(address));
-  const [, scheme = '', user, password, hosts = '', path = ''] = form;
+  const [, scheme = '', user, password, hosts = '', path = '', minTtlMs] = form;
   return {
     scheme: scheme.toLowerCase(),
     user: user === undefined ? undefined : decodeURIComponent(user),
     password: password === undefined ? undefined : decodeURIComponent(password),
     hosts: hosts.split(','),
     path: path.replace(/\/+$/, ''),
+    minTtlMs: minTtlMs === undefined ? undefined : Number(minTtlMs),
   };
 }
 

@@ -3,6 +3,7 @@ import type { Command, Outcome } from './commands.ts';
 import { Draft, type Loaded, type Surroundings } from './draft.ts';
 import { admit } from './holders.ts';
 import { breakHold, bury, cancel, release } from './leave.ts';
+import type { Version } from './records.ts';
 import { transfer } from './transfer.ts';
 import type { ConditionalWrite } from './write.ts';
 
@@ -16,6 +17,8 @@ export interface Decision {
   readonly unfinished: readonly string[];
   /** Ended sessions that are first in a queue and have to be buried for it to go on. */
   readonly inTheWay: readonly string[];
+  /** What the records of all that was touched are once the write was committed at this version. */
+  readonly after: (version: Version) => Loaded;
   /** If not empty, the decision is void: load these locks too and decide again. */
   readonly missing: readonly string[];
 }
@@ -35,6 +38,7 @@ export function decide(loaded: Loaded, commands: readonly Command[], surrounding
     outcomes,
     unfinished: [...draft.unfinished],
     inTheWay: [...draft.inTheWay],
+    after: (version) => draft.after(version),
     missing: [...draft.missing],
   };
 }

@@ -79,9 +79,8 @@ export class Draft {
   lock(name: string): DraftLock {
     let lock = this.#locks.get(name);
     if (lock === undefined) {
-      const loaded = this.#loaded.locks.get(name);
-      if (loaded === undefined) this.missing.add(name);
-      const { version, record, head } = loaded ?? { version: null, record: null, head: [] };
+      if (!this.#loaded.locks.has(name)) this.missing.add(name);
+      const { version, record, head } = this.#loadedLock(name);
       lock = {
         name,
         version,
@@ -159,6 +158,22 @@ export class Draft {
     return { guards: this.#guards(), alive: [...this.#alive], puts, deletes, wakes: this.#wakes };
   }
 
+  /** What the records are once the write was committed at `version`. */
+  after(version: Version): Loaded {
+    const locks = new Map<string, LoadedLock>();
+    for (const [name, lock] of this.#locks)
+      locks.set(name, lock.changed ? stateAt(lock, version) : this.#loadedLock(name));
+    const requests = new Map(this.#loaded.requests);
+    for (const [key, record] of this.#requests) {
+      requests.set(key, { version: record === null ? null : version, record });
+    }
+    return { locks, requests };
+  }
+
+  #loadedLock(name: string): LoadedLock {
+    return this.#loaded.locks.get(name) ?? { version: null, record: null, head: [] };
+  }
+
   #guards() {
     const locks = [...this.#locks.values()].map((lock) => ({
       key: lockKey(lock.name),
@@ -170,8 +185,23 @@ export class Draft {
 }
 
 /** The record to store, or `null` where the lock is idle: an idle lock leaves nothing behind. */
-function encodeDraftLock(lock: DraftLock): string | null {
+function recordOf(lock: DraftLock): LockRecord | null {
   if (lock.holders.length === 0 && lock.waiting === 0) return null;
   const { permits, holders, nextTicket, waiting, nextShared } = lock;
-  return encodeLock({ permits, holders, nextTicket, waiting, nextShared });
+  return { permits, holders, nextTicket, waiting, nextShared };
+}
+
+function encodeDraftLock(lock: DraftLock): string | null {
+  const record = recordOf(lock);
+  return record === null ? null : encodeLock(record);
+}
+
+/** As it would be read back: grants of this very commit have its version as their token. */
+function stateAt(lock: DraftLock, version: Version): LoadedLock {
+  const record = recordOf(lock);
+  if (record === null) return { version: null, record, head: [] };
+  const holders = record.holders.map((holder) =>
+    holder.token === undefined ? { ...holder, token: version } : holder,
+  );
+  return { version, record: { ...record, holders }, head: lock.queue };
 }

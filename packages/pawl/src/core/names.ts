@@ -39,7 +39,6 @@ export function decodeName(encoded: string): string {
 
 export const LOCK_PREFIX = 'lock/';
 export const BREAK_PREFIX = 'break/';
-export const REQUEST_PREFIX = 'req/';
 
 /** The lock's record: its holders and the counters of its queue. Absent while the lock is idle. */
 export function lockKey(name: string): string {
@@ -63,7 +62,7 @@ export function waitKey(name: string, ticket: number): string {
 
 /** All requests of a session that wait, hold or are remembered: what its end has to clean up. */
 export function requestPrefix(session: string): string {
-  return `${REQUEST_PREFIX}${session}/`;
+  return `req/${session}/`;
 }
 
 export function requestKey(session: string, request: string): string {

@@ -53,7 +53,7 @@ const ENDED_MEMORY = 10_000;
 export class Committer {
   readonly #options: CommitterOptions;
   readonly #ended = new Set<string>();
-  readonly #lastKnown = new LastKnown();
+  readonly #lastKnown = new LastKnown(HEAD_WINDOW);
   #queue: Submitted[] = [];
   #running = false;
   #closed = false;
@@ -131,12 +131,12 @@ export class Committer {
     for (const [i, plan] of plans.entries()) {
       const result = results[i];
       if (result?.kind === 'committed') {
-        if (plan.decision.write !== null) this.#lastKnown.note(plan.decision.write, result.version);
+        this.#lastKnown.note(plan.decision.after(result.version));
         this.#finish(plan, result.version);
         continue;
       }
       if (result?.kind === 'sessionsEnded') this.#sessionsEnded(result.sessions);
-      else if (result?.kind === 'conflict') this.#lastKnown.doubt(result.keys);
+      else this.#lastKnown.doubt(plan.decision.after(0n));
       this.#again(plan.group);
     }
   }

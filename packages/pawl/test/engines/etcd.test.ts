@@ -3,6 +3,8 @@ import { open } from '../../src/client/open.ts';
 import { type EtcdEngineOptions, etcdEngine } from '../../src/engines/etcd/index.ts';
 import { engineConformance } from '../../src/testing/index.ts';
 import { EtcdServer, haveEtcd } from './etcd-server.ts';
+import { runDocumented } from './server-tools.ts';
+import { oneReleaseWakesOne } from './wakes.ts';
 
 const have = haveEtcd();
 const UNAVAILABLE = { code: expect.stringMatching(/PAWL_ENGINE_UNAVAILABLE|PAWL_OUTCOME_UNKNOWN/) };
@@ -56,6 +58,11 @@ describe.skipIf(!have)('one etcd', () => {
     expect(new Set(tokens).size).toBe(300);
     await pawl.close();
     await engine.close();
+  }, 90_000);
+
+  it('L3: with 1,000 waiters on four nodes one release wakes one of them', async () => {
+    const prefix = newPrefix();
+    await oneReleaseWakesOne(() => engineOn(prefix));
   }, 90_000);
 
   it('64 locks at once are one write', async () => {
@@ -127,6 +134,10 @@ describe.skipIf(!have)('one etcd', () => {
     await pawl.close();
     await engine.close();
   }, 60_000);
+
+  it('the documented program runs', () => {
+    expect(runDocumented('etcd', { ETCD_ENDPOINTS: server.endpoints.join(',') })).toMatch(/^token \d+\n$/);
+  });
 
   it('says what is wrong with one member', async () => {
     const engine = await engineOn(newPrefix());

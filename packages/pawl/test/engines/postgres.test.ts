@@ -5,6 +5,7 @@ import { type PostgresPool, postgresEngine } from '../../src/engines/postgres/in
 import { engineConformance } from '../../src/testing/index.ts';
 import { PostgresServer, postgresPrograms } from './postgres-server.ts';
 import { runDocumented } from './server-tools.ts';
+import { oneReleaseWakesOne } from './wakes.ts';
 
 const bin = postgresPrograms();
 let server: PostgresServer;
@@ -75,6 +76,11 @@ describe.skipIf(bin === undefined)('with a Postgres server', () => {
     expect((await a.inspect('x')).holders.map((holder) => holder.token)).toEqual([second.token]);
     for (const each of [a, b, ...engines]) await each.close();
   });
+
+  it('L3: with 1,000 waiters on four nodes one release wakes one of them', async () => {
+    const schema = newSchema();
+    await oneReleaseWakesOne(() => postgresEngine({ pool: connect(), schema }));
+  }, 90_000);
 
   it('L3: a waiter is let in although the connection that listens was terminated', async () => {
     const [pool, schema] = [connect(), newSchema()];

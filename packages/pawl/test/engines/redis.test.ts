@@ -6,6 +6,7 @@ import { type RedisConnection, type RedisEngineOptions, redisEngine } from '../.
 import { engineConformance } from '../../src/testing/index.ts';
 import { haveRedis, RedisServer } from './redis-server.ts';
 import { freePort, runDocumented } from './server-tools.ts';
+import { oneReleaseWakesOne } from './wakes.ts';
 
 type Client = RedisEngineOptions['client'];
 
@@ -87,6 +88,11 @@ describe.skipIf(!have)('with a Redis server', () => {
     await seeEachOther(connect(), connect());
     await seeEachOther(connect(), await connectNodeRedis());
   });
+
+  it('L3: with 1,000 waiters on four nodes one release wakes one of them', async () => {
+    const prefix = newPrefix();
+    await oneReleaseWakesOne(async () => redisEngine({ client: connect(), prefix }));
+  }, 90_000);
 
   it('S1, S9, L5: a Redis that is killed and restarted keeps what it flushed, and is never reported as held', async () => {
     const engine = redisEngine({ client: connect(), prefix: newPrefix() });
