@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort, installPackage, works } from './server-tools.ts';
+import { endProcess, freePort, installPackage, works } from './server-tools.ts';
 
 /** Whether this machine has etcd; installs Debian's package where it may. */
 export function haveEtcd(): boolean {
@@ -76,10 +76,7 @@ export class EtcdServer {
     const server = this.#member(index).process;
     if (server === undefined) return;
     this.#member(index).process = undefined;
-    const ended = new Promise((resolve) => server.once('exit', resolve));
-    server.kill('SIGKILL');
-    server.kill('SIGCONT');
-    await ended;
+    await endProcess(server, 'SIGKILL');
   }
 
   /** Stops a member's process without ending it (`SIGSTOP`), or lets it go on (`SIGCONT`). */

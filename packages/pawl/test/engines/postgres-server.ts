@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort, installPackage } from './server-tools.ts';
+import { endProcess, freePort, installPackage } from './server-tools.ts';
 
 /** Where Debian puts the server's programs; installs its package where it may. `undefined` where there is none to be had. */
 export function postgresPrograms(): string | undefined {
@@ -70,9 +70,7 @@ export class PostgresServer {
     const server = this.#process;
     if (server === undefined) return;
     this.#process = undefined;
-    const ended = new Promise((resolve) => server.once('exit', resolve));
-    server.kill('SIGQUIT');
-    await ended;
+    await endProcess(server, 'SIGQUIT');
   }
 
   async stop(): Promise<void> {

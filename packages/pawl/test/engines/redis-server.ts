@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort, installPackage, works } from './server-tools.ts';
+import { endProcess, freePort, installPackage, works } from './server-tools.ts';
 
 /** Whether this machine has Redis; installs Debian's package where it may. */
 export function haveRedis(): boolean {
@@ -49,9 +49,7 @@ export class RedisServer {
     const server = this.#process;
     if (server === undefined) return;
     this.#process = undefined;
-    const ended = new Promise((resolve) => server.once('exit', resolve));
-    server.kill('SIGKILL');
-    await ended;
+    await endProcess(server, 'SIGKILL');
   }
 
   async stop(): Promise<void> {

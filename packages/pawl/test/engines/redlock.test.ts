@@ -4,6 +4,7 @@ import { SystemClock, sleep, systemClock } from '../../src/clock.ts';
 import * as engine from '../../src/engines/redlock/index.ts';
 import { Fence, StaleTokenError } from '../../src/fences/index.ts';
 import { haveRedis, RedisServer } from './redis-server.ts';
+import { runDocumented } from './server-tools.ts';
 
 const TTL_MS = 60_000;
 const servers = Array.from({ length: 5 }, () => new RedisServer());
@@ -107,6 +108,11 @@ describe.skipIf(!haveRedis())('Redlock over five Redis', () => {
   afterAll(async () => {
     for (const client of opened) client.disconnect();
     await Promise.all(servers.map((server) => server.stop()));
+  });
+
+  it('the documented program runs', () => {
+    const urls = servers.map(({ port }) => `redis://127.0.0.1:${port}`).join(',');
+    expect(runDocumented('redlock', { REDIS_URLS: urls })).toMatch(/^token \d+\n$/);
   });
 
   it('S1, S2: contenders of the same instant all get it in the end, one at a time, with rising tokens', async () => {

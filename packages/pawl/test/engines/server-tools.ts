@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -21,6 +21,16 @@ export function installPackage(name: string): void {
   const install = `apt-get install -y -qq ${name}`;
   const lock = join(tmpdir(), 'pawl-test-install.lock');
   works('flock', [lock, 'sh', '-c', `${install} || (apt-get update -qq && ${install})`]);
+}
+
+/** Ends a process, and resolves once it is gone; also where it has gone by itself. */
+export async function endProcess(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill(signal);
+  // One that was stopped does not end otherwise.
+  child.kill('SIGCONT');
+  await ended;
 }
 
 /** Runs the program of `docs/engines.md` that imports `pawl/engines/<engine>`. @returns what it printed. */

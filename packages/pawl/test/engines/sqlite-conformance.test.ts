@@ -4,6 +4,7 @@ import { describe, it } from 'vitest';
 import { sqliteEngine } from '../../src/engines/sqlite/index.ts';
 import { engineConformance } from '../../src/testing/index.ts';
 import { newPath } from './sqlite-fixture.ts';
+import { oneReleaseWakesOne } from './wakes.ts';
 
 const writer = fileURLToPath(new URL('./sqlite-writer.ts', import.meta.url));
 
@@ -41,3 +42,8 @@ engineConformance({
     };
   },
 });
+
+it('L3: with 1,000 waiters on four nodes one release wakes one of them', async () => {
+  const path = newPath();
+  await oneReleaseWakesOne(() => sqliteEngine({ path }));
+}, 90_000);

@@ -63,9 +63,12 @@ function counted(
         return subscribe;
       }
       if (property === 'commit') {
-        const commit: Engine['commit'] = (batch) => {
-          for (const { puts } of batch) onPuts(puts.length);
-          return target.commit(batch);
+        const commit: Engine['commit'] = async (batch) => {
+          const results = await target.commit(batch);
+          for (const [i, { puts }] of batch.entries()) {
+            if (results[i]?.kind === 'committed') onPuts(puts.length);
+          }
+          return results;
         };
         return commit;
       }

@@ -9,7 +9,7 @@ import type { Engine } from '../../src/engines/engine.ts';
 import { type ZooKeeperEngineOptions, zookeeperEngine } from '../../src/engines/zookeeper/index.ts';
 import { Keeper } from '../../src/engines/zookeeper/keeper.ts';
 import { checkOptions } from '../../src/engines/zookeeper/options.ts';
-import { freePort, installPackage, works } from './server-tools.ts';
+import { endProcess, freePort, installPackage, works } from './server-tools.ts';
 
 /** Of Debian's package; names all it needs besides. */
 const JAR = '/usr/share/java/zookeeper.jar';
@@ -107,9 +107,12 @@ export class ZooKeeperServer {
     const server = this.#process;
     if (server === undefined) return;
     this.#process = undefined;
-    const ended = new Promise((resolve) => server.once('exit', resolve));
-    server.kill('SIGKILL');
-    await ended;
+    await endProcess(server, 'SIGKILL');
+  }
+
+  /** Stops its process without ending it (`SIGSTOP`), or lets it go on (`SIGCONT`). */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#process?.kill(signal);
   }
 
   async stop(): Promise<void> {

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { open } from '../../src/client/open.ts';
 import { zookeeperEngine } from '../../src/engines/zookeeper/index.ts';
 import { engineConformance } from '../../src/testing/index.ts';
+import { runDocumented } from './server-tools.ts';
+import { oneReleaseWakesOne } from './wakes.ts';
 import { ensembleOf, haveZooKeeper, MAX_TTL_MS, MIN_TTL_MS, ZooKeeperStores } from './zookeeper-server.ts';
 
 const have = haveZooKeeper();
@@ -17,7 +19,7 @@ describe.skipIf(!have)('with a ZooKeeper server', () => {
   engineConformance({
     engine: 'zookeeper',
     describe,
-    it,
+    it: (name, body) => it.concurrent(name, body, 90_000),
     // 1,000 sessions are opened one after the other within two of these.
     ttlMs: 3000,
     start: async () => {
@@ -42,6 +44,16 @@ describe.skipIf(!have)('with a ZooKeeper server', () => {
     expect(second.token).toBeGreaterThan(first.token);
     expect((await a.inspect('x')).holders.map((holder) => holder.token)).toEqual([second.token]);
     for (const each of [a, b]) await each.close();
+  });
+
+  it('L3: with 1,000 waiters on four nodes one release wakes one of them', async () => {
+    const connect = stores.newStore();
+    await oneReleaseWakesOne(async () => stores.openEngine(connect));
+  }, 120_000);
+
+  it('the documented program runs', () => {
+    const address = { ZOOKEEPER: `127.0.0.1:${stores.server.port}` };
+    expect(runDocumented('zookeeper', address)).toMatch(/^token \d+\n$/);
   });
 
   it('S1, S9, L5: a ZooKeeper that is killed and restarted keeps what it granted, and is never reported as held', async () => {
