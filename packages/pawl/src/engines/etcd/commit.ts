@@ -28,10 +28,18 @@ export async function commitBatch(
   batch: readonly ConditionalWrite[],
 ): Promise<CommitResult[]> {
   const results: CommitResult[] = [];
+  const failures: unknown[] = [];
   for (const stage of stagesOf(batch)) {
     const parts = cut(stage).map((part) => commitPart(connection, layout, floors, leases, part));
-    const answers = await Promise.all(parts);
-    results.push(...answers.flat());
+    for (const answer of await Promise.allSettled(parts)) {
+      if (answer.status === 'fulfilled') results.push(...answer.value);
+      else failures.push(answer.reason);
+    }
+    const [failure] = failures;
+    if (failure === undefined) continue;
+    if (results.length === 0) throw failure;
+    const message = `Some writes of a batch happened, of others it is not known: ${(failure as Error).message}`;
+    throw new EngineUnavailableError(message, 'indefinite', { cause: failure });
   }
   return results;
 }
@@ -103,7 +111,13 @@ async function commitPart(
     };
     const answer = await connection.call(txnMethod, txn, false);
     if (answer.succeeded) {
-      return part.map((write, i) => resultOf(floor, write, answer.revision, nested(answer, i)));
+      const version = floor.versionAt(answer.revision);
+      const happened = (i: number) => nested(answer, i).succeeded;
+      return Promise.all(
+        part.map((write, i): CommitResult | Promise<CommitResult> =>
+          happened(i) ? { kind: 'committed', version } : whyNot(connection, layout, floor, write),
+        ),
+      );
     }
     // The floor was raised meanwhile, and nothing happened.
     await floors.reload();
@@ -153,10 +167,8 @@ function toTxn(layout: Layout, floor: Floor, messages: MessageKeys, write: Condi
       })),
     ],
     success: folded(success, guards.length + alive.length),
-    failure: [
-      ...alive.map((session) => ({ range: { key: layout.alive(session), keysOnly: true } })),
-      ...guards.map(({ key }) => ({ range: { key: layout.entry(key), keysOnly: true } })),
-    ],
+    // To look here what is in the way would cost every write, for the few that fail.
+    failure: [],
   };
 }
 
@@ -177,20 +189,29 @@ function nested(answer: TxnAnswer, index: number): TxnAnswer {
   throw new EngineUnavailableError('etcd left out the answer to a write.', 'indefinite');
 }
 
-function resultOf(
+/** What is in the way of a write. Where that is gone by now, or cannot be told, all keys are named: the caller reads anew either way. */
+async function whyNot(
+  connection: EtcdConnection,
+  layout: Layout,
   floor: Floor,
   { alive, guards }: ConditionalWrite,
-  revision: number,
-  answer: TxnAnswer,
-): CommitResult {
-  if (answer.succeeded) return { kind: 'committed', version: floor.versionAt(revision) };
+): Promise<CommitResult> {
+  const success = [
+    ...alive.map((session) => ({ range: { key: layout.alive(session), keysOnly: true } })),
+    ...guards.map(({ key }) => ({ range: { key: layout.entry(key), keysOnly: true } })),
+  ];
+  const keys = guards.map(({ key }) => key);
+  const answer = await connection
+    .call(txnMethod, { compare: [], success, failure: [] }, true)
+    .catch(() => null);
+  if (answer === null) return { kind: 'conflict', keys };
   const ended = alive.filter((_, i) => rangeOf(answer, i).kvs.length === 0);
   if (ended.length > 0) return { kind: 'sessionsEnded', sessions: ended };
-  const keys = guards
+  const differing = guards
     .filter(({ version }, i) => {
       const found = rangeOf(answer, alive.length + i).kvs[0]?.modRevision ?? 0;
       return found !== (version === null ? 0 : floor.revisionOf(version));
     })
     .map(({ key }) => key);
-  return { kind: 'conflict', keys };
+  return { kind: 'conflict', keys: differing.length > 0 ? differing : keys };
 }
