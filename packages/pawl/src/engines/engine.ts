@@ -75,6 +75,8 @@ export interface Finding {
  */
 export interface Engine {
   readonly guarantees: EngineGuarantees;
+  /** How many commits under way at once it gains from; 1 unless set. */
+  readonly commitsAtOnce?: number;
   /** The most guards that a write should have, where the store has a limit. */
   readonly maxGuards?: number;
 

@@ -6,6 +6,7 @@ import type { Loaded, LoadedRequest } from '../core/draft.ts';
 import { requestKey } from '../core/names.ts';
 import type { Engine, Version } from '../engines/engine.ts';
 import { ClosedError, EngineUnavailableError } from '../errors.ts';
+import { CommandQueue } from './command-queue.ts';
 import { groupByTouch, type Pending } from './grouping.ts';
 import { LastKnown } from './last-known.ts';
 import { load } from './loading.ts';
@@ -37,6 +38,8 @@ export interface CommitterOptions {
 
 /** So many commands go into one commit at most; the rest rides on the next. */
 const BATCH_LIMIT = 512;
+/** A batch beside another is worth its round trip from so many commands on. */
+const LANE_FROM = 24;
 /** So many first waiters of a queue are loaded: longer runs of shared waiters enter in several commits. */
 const HEAD_WINDOW = 16;
 /** So often a command is decided anew on conflicts before the node gives up. */
@@ -48,14 +51,14 @@ const ENDED_MEMORY = 10_000;
 
 /**
  * Decides commands and commits them in groups: while one commit is under way the next commands gather, and then go
- * together in one round trip and one durable flush.
+ * together in one round trip and one durable flush. Where the store gains by it, several commits are under way at once.
  */
 export class Committer {
   readonly #options: CommitterOptions;
   readonly #ended = new Set<string>();
   readonly #lastKnown = new LastKnown(HEAD_WINDOW);
-  #queue: Submitted[] = [];
-  #running = false;
+  readonly #queue = new CommandQueue<Submitted>();
+  #pumping = false;
   #closed = false;
 
   constructor(options: CommitterOptions) {
@@ -68,11 +71,8 @@ export class Committer {
       if (this.#closed) throw new ClosedError('The node');
       // The core answers each kind of command with its kind of outcome, which the queue's common type forgets.
       const settle = resolve as (decided: Decided<Outcome>) => void;
-      this.#queue.push({ command, extraNames: new Set(), attempts: 0, resolve: settle, reject });
-      if (!this.#running) {
-        this.#running = true;
-        queueMicrotask(() => void this.#run());
-      }
+      this.#queue.add({ command, extraNames: new Set(), attempts: 0, resolve: settle, reject });
+      this.#pumpSoon();
     });
   }
 
@@ -87,20 +87,40 @@ export class Committer {
 
   close(): void {
     this.#closed = true;
-    for (const { reject } of this.#queue.splice(0)) reject(new ClosedError('The node'));
+    for (const { reject } of this.#queue.drain()) reject(new ClosedError('The node'));
   }
 
-  async #run(): Promise<void> {
-    while (this.#queue.length > 0) {
-      const batch = this.#queue.splice(0, BATCH_LIMIT);
-      try {
-        await this.#process(batch);
-      } catch (error) {
-        const goOn = new Set(this.#queue);
-        for (const item of batch) if (!goOn.has(item)) item.reject(error);
-      }
+  /** Whatever is submitted in the same turn goes together. */
+  #pumpSoon(): void {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    queueMicrotask(() => {
+      this.#pumping = false;
+      this.#pump();
+    });
+  }
+
+  /** Starts batches: one, and more beside it where the store takes several and enough has gathered. */
+  #pump(): void {
+    const lanes = this.#options.engine.commitsAtOnce ?? 1;
+    while (this.#queue.length > 0 && this.#queue.underWay < lanes) {
+      const few = this.#queue.underWay > 0 && this.#queue.length < LANE_FROM;
+      const fair = Math.max(LANE_FROM, Math.ceil(this.#queue.length / (lanes - this.#queue.underWay)));
+      const batch = few ? [] : this.#queue.take(Math.min(BATCH_LIMIT, fair));
+      if (batch.length === 0) return;
+      void this.#run(batch);
     }
-    this.#running = false;
+  }
+
+  async #run(batch: Submitted[]): Promise<void> {
+    try {
+      await this.#process(batch);
+    } catch (error) {
+      for (const item of batch) if (!this.#queue.has(item)) item.reject(error);
+    } finally {
+      this.#queue.done(batch);
+      this.#pump();
+    }
   }
 
   async #process(batch: Submitted[]): Promise<void> {
@@ -160,7 +180,7 @@ export class Committer {
           return { group, decision };
         // More than the store takes at once: the later half rides on the next commit.
         const half = Math.ceil(group.length / 2);
-        this.#queue.unshift(...group.slice(half));
+        this.#queue.putBack(group.slice(half));
         return this.#plan(group.slice(0, half), loaded);
       }
       for (const item of group) for (const name of decision.missing) item.extraNames.add(name);
@@ -208,7 +228,7 @@ export class Committer {
         ),
       );
     }
-    this.#queue.unshift(...group.filter((item) => !tired.includes(item)));
+    this.#queue.putBack(group.filter((item) => !tired.includes(item)));
   }
 
   #sessionsEnded(sessions: readonly string[]): void {

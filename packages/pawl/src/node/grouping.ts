@@ -43,7 +43,8 @@ export function lockNamesOf(item: Pending): string[] {
   return [...new Set([...namesOf(item.command), ...item.extraNames])];
 }
 
-function touchedKeys(item: Pending): string[] {
+/** What must not be touched by two batches at once. */
+export function touchedKeys(item: Pending): string[] {
   const locks = lockNamesOf(item).map(lockKey);
   return [...locks, ...requestsOf(item.command).map((id) => requestKey(id.session, id.request))];
 }

@@ -66,6 +66,7 @@ export async function etcdEngine(options: EtcdEngineOptions): Promise<Engine> {
 class EtcdEngine implements Engine {
   readonly guarantees = etcdGuarantees;
   readonly maxGuards = MAX_GUARDS;
+  readonly commitsAtOnce = 4;
   readonly #connection: EtcdConnection;
   readonly #layout: Layout;
   readonly #floors: Floors;
