@@ -137,7 +137,7 @@ export const COMMANDS = {
   engines: {
     meaning: 'show what each engine promises, and what is wrong with the settings of yours',
     positionals: [],
-    examples: ['pawl engines', 'pawl engines --db redis://127.0.0.1:6379'],
+    examples: ['pawl engines', 'pawl engines --db locks.db'],
     exits: ['unavailable'],
     options: {
       json,
@@ -155,7 +155,7 @@ export const COMMANDS = {
       'Every other command does that too, on first use. This one is for where the program itself has no right to create tables: run it ' +
       'with an account that has.',
     positionals: [],
-    examples: ['pawl migrate --db postgres://admin@db.example/app'],
+    examples: ['pawl migrate --db locks.db'],
     exits: ['unavailable'],
     options: { json, db },
   },

@@ -1,90 +1,29 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SystemClock, sleep, systemClock } from '../../src/clock.ts';
 import * as engine from '../../src/engines/redlock/index.ts';
 import { Fence, StaleTokenError } from '../../src/fences/index.ts';
-import { haveRedis, RedisServer } from './redis-server.ts';
+import { haveRedis } from './redis-server.ts';
+import {
+  acquire,
+  connect,
+  expire,
+  kill,
+  locks,
+  newName,
+  onEach,
+  redis,
+  revive,
+  servers,
+  setCounters,
+  startAll,
+  stopAll,
+  TTL_MS,
+  taken,
+  through,
+  tryAcquire,
+} from './redlock-servers.ts';
 import { runDocumented } from './server-tools.ts';
-
-const TTL_MS = 60_000;
-const servers = Array.from({ length: 5 }, () => new RedisServer());
-const down = new Set<RedisServer>();
-const opened: Redis[] = [];
-/** One connection to each server, for most tests. */
-let redis: Redis[] = [];
-let names = 0;
-
-function newName(): string {
-  names += 1;
-  return `lock-${names}`;
-}
-
-function connect(): Redis[] {
-  const options = { host: '127.0.0.1', maxRetriesPerRequest: 1, retryStrategy: () => 20 };
-  const clients = servers.map(({ port }) => new Redis({ port, ...options }));
-  for (const client of clients) client.on('error', () => {});
-  opened.push(...clients);
-  return clients;
-}
-
-/** Patient with a loaded machine, unless told otherwise. */
-function locks(options: Partial<engine.RedlockOptions> = {}): engine.Redlock {
-  return engine.redlock({ clients: redis, retryDelayMs: 20, instanceTimeoutMs: 5000, ...options });
-}
-
-function acquire(name: string, options: Partial<engine.RedlockAcquire> = {}) {
-  return locks().acquire(name, { ttlMs: TTL_MS, ...options });
-}
-
-function tryAcquire(name: string, options: Partial<engine.RedlockOptions> = {}) {
-  return locks(options).tryAcquire(name, { ttlMs: TTL_MS });
-}
-
-async function kill(...which: number[]): Promise<void> {
-  for (const server of servers.filter((_, i) => which.includes(i))) {
-    down.add(server);
-    await server.kill();
-  }
-}
-
-async function revive(): Promise<void> {
-  for (const server of down) await server.start(true);
-  down.clear();
-  for (const client of redis) {
-    await expect.poll(() => client.ping().catch(() => 'down'), { timeout: 15_000 }).toBe('PONG');
-  }
-}
-
-/** Runs a command for the lock's key on the servers that are up. */
-function onEach(command: string, name: string, ...args: string[]): Promise<unknown[]> {
-  const up = redis.filter((_, i) => servers[i] !== undefined && !down.has(servers[i]));
-  return Promise.all(up.map((client) => client.call(command, `redlock:{${name}}:lock`, ...args)));
-}
-
-/** On how many servers somebody has the lock. */
-async function taken(name: string): Promise<number> {
-  return (await onEach('EXISTS', name)).filter((exists) => exists === 1).length;
-}
-
-/** What a step of their clocks would do on these servers. */
-async function expire(name: string, ...which: number[]): Promise<void> {
-  for (const i of which) await redis[i]?.del(`redlock:{${name}}:lock`);
-}
-
-async function setCounters(name: string, value: string): Promise<void> {
-  // A minority is behind, as after an absence.
-  for (const client of redis.slice(0, 3)) await client.set(`redlock:{${name}}:token`, value);
-}
-
-/** The connections, with something to be awaited before each call. */
-function through(before: (instance: number) => unknown): engine.RedlockClient[] {
-  return redis.map((client, i) => ({
-    call: async (command, ...args) => {
-      await before(i);
-      return client.call(command, ...args);
-    },
-  }));
-}
 
 /** An error of Pawl. */
 function failure(code: string, more: object = {}) {
@@ -100,15 +39,9 @@ class SteppedClock extends SystemClock {
 }
 
 describe.skipIf(!haveRedis())('Redlock over five Redis', () => {
-  beforeAll(async () => {
-    await Promise.all(servers.map((server) => server.start(true)));
-    redis = connect();
-  }, 60_000);
+  beforeAll(startAll, 60_000);
   afterEach(revive, 60_000);
-  afterAll(async () => {
-    for (const client of opened) client.disconnect();
-    await Promise.all(servers.map((server) => server.stop()));
-  });
+  afterAll(stopAll);
 
   it('the documented program runs', () => {
     const urls = servers.map(({ port }) => `redis://127.0.0.1:${port}`).join(',');
