@@ -245,6 +245,9 @@ it('engines shows the same table as data and in words', async () => {
     'sqlite',
     'postgres',
     'redis',
+    'etcd',
+    'zookeeper',
+    'redlock',
   ]);
   const { stdout } = await bench.run('engines');
   for (const row of table) {

@@ -35,7 +35,8 @@ function say(line: object): void {
 }
 
 const db = new DatabaseSync(settings.resource);
-db.exec('PRAGMA busy_timeout = 10000; PRAGMA synchronous = OFF');
+// A process may be stopped in the middle of a transaction: nobody else can write to the resource then.
+db.exec('PRAGMA busy_timeout = 200; PRAGMA synchronous = OFF');
 const fence = sqliteFence(db);
 const read = db.prepare('SELECT value FROM counter WHERE name = ?');
 const write = db.prepare('UPDATE counter SET value = ? WHERE name = ?');
@@ -84,8 +85,8 @@ async function work(client: string): Promise<void> {
 
 function tell(error: unknown): void {
   const code = (error as { code?: unknown } | undefined)?.code;
-  const known = typeof code === 'string' && code.startsWith('PAWL_');
-  const said = error instanceof Error ? error.stack : String(error);
+  const said = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const known = (typeof code === 'string' && code.startsWith('PAWL_')) || said.includes('database is locked');
   say({ kind: 'error', code: known ? code : `unexpected: ${said}` });
 }
 
