@@ -46,6 +46,8 @@ export class Application implements Applicant {
   readonly #result = Promise.withResolvers<readonly GrantedLock[]>();
   #queued = false;
   #over = false;
+  /** Every acquire that was sent has been answered. */
+  #answered = false;
   /** The node has said that there is neither a waiter nor a grant. */
   #leftNothing = false;
 
@@ -84,6 +86,7 @@ export class Application implements Applicant {
     try {
       void this.#ask();
       const grants = await this.#result.promise;
+      this.#over = true;
       await this.#session.untilFresh();
       return grants;
     } catch (error) {
@@ -111,6 +114,14 @@ export class Application implements Applicant {
     return this.#context.service.position(this.#id, name);
   }
 
+  /**
+   * Whether the request may be forgotten once it is over: nobody else knows its id, and nothing that was sent for it can still be on
+   * its way.
+   */
+  get forget(): boolean {
+    return this.#forget && this.#answered;
+  }
+
   /** Whether it came to stand in a queue. */
   get queued(): boolean {
     return this.#queued;
@@ -134,7 +145,10 @@ export class Application implements Applicant {
     let left = REPETITIONS;
     let unknown = false;
     try {
-      const answer = await settle(() => this.#context.service.acquire(this.#id, this.#locks, options), {
+      // The grant may have come as news meanwhile, and have been given back: to ask once more would be a new acquire.
+      const attempt = async () =>
+        this.#over ? undefined : await this.#context.service.acquire(this.#id, this.#locks, options);
+      const answer = await settle(attempt, {
         clock: this.#context.clock,
         // Only an unknown outcome is asked for again; an engine that surely did nothing fails the acquire at once (L5).
         goOn: (error) => {
@@ -143,8 +157,10 @@ export class Application implements Applicant {
           return unknown && !this.#over && left-- > 0;
         },
       });
-      this.#onAnswer(answer);
+      this.#answered = true;
+      if (answer !== undefined) this.#onAnswer(answer);
     } catch (error) {
+      this.#answered = !unknown;
       this.#leftNothing = !unknown;
       this.#fail(
         unknown ? new OutcomeUnknownError(`the acquire of lock "${this.#name}"`, { cause: error }) : error,
@@ -193,7 +209,7 @@ export class Application implements Applicant {
   async #cleanUp(): Promise<void> {
     if (this.#leftNothing || this.#session.ended !== undefined) return;
     const { service, clock } = this.#context;
-    const cleanUp = settle(() => service.cancel(this.#id, this.names, this.#forget), {
+    const cleanUp = settle(() => service.cancel(this.#id, this.names, this.forget), {
       clock,
       goOn: () => this.#session.ended === undefined,
     });

@@ -71,7 +71,13 @@ export class LeaseKeeper implements Keeper {
       try {
         const grants = await application.run(leftMs());
         if (session.ended !== undefined) throw session.ended;
-        return this.#hold(session, request, grants, elapsedMs(this.#context.clock, startedAt));
+        const { forget } = application;
+        return this.#hold(
+          session,
+          { id: request.id, forget },
+          grants,
+          elapsedMs(this.#context.clock, startedAt),
+        );
       } catch (error) {
         const stale = error instanceof SessionEndedError && !application.queued && starts < FRESH_STARTS;
         if (!stale) throw error;

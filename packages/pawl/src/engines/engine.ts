@@ -114,7 +114,8 @@ export interface Engine {
 
   /**
    * Tells `listener` of every session that has ended, by whatever cause, at the latest `sweepMs` after; also of those
-   * that had ended before and were not yet forgotten. May tell more than once.
+   * that had ended before and were not yet forgotten. Tells again every few seconds until they are forgotten: whoever cleans up after
+   * them may fail.
    *
    * @returns a function that stops it.
    */

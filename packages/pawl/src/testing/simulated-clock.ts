@@ -71,6 +71,7 @@ export class SimulatedClock implements Clock {
   #boot = 1;
   #order = 0;
   #stalled = false;
+  #asleepSinceMs: number | undefined;
 
   constructor(options: SimulatedClockOptions & { readonly time?: SimulatedTime } = {}) {
     this.#time = options.time ?? new SimulatedTime();
@@ -80,7 +81,7 @@ export class SimulatedClock implements Clock {
   }
 
   monotonicMs(): number {
-    return (this.#time.nowMs - this.#sleptMs) * this.#rate;
+    return ((this.#asleepSinceMs ?? this.#time.nowMs) - this.#sleptMs) * this.#rate;
   }
 
   wallMs(): number {
@@ -117,9 +118,22 @@ export class SimulatedClock implements Clock {
 
   /** The machine sleeps: wall clock and time since boot go on, the monotonic clock and timers stand still meanwhile. */
   async sleep(forMs: number): Promise<void> {
-    for (const timer of this.#timers) timer.dueMs += forMs;
-    this.#sleptMs += forMs;
+    this.fallAsleep();
     await this.#time.advance(forMs);
+    this.wakeUp();
+  }
+
+  /** As {@link sleep}, until {@link wakeUp}: for several clocks in one time. */
+  fallAsleep(): void {
+    this.#asleepSinceMs ??= this.#time.nowMs;
+  }
+
+  wakeUp(): void {
+    if (this.#asleepSinceMs === undefined) return;
+    const sleptMs = this.#time.nowMs - this.#asleepSinceMs;
+    this.#asleepSinceMs = undefined;
+    this.#sleptMs += sleptMs;
+    for (const timer of this.#timers) timer.dueMs += sleptMs;
   }
 
   /** The process is stopped, as by SIGSTOP: time passes, but none of its timers fires until {@link resume}. */
@@ -145,7 +159,7 @@ export class SimulatedClock implements Clock {
 
   /** For the time: when the next timer is due in true time. */
   nextDueMs(): number | undefined {
-    return this.#stalled ? undefined : this.#next()?.dueMs;
+    return this.#stalled || this.#asleepSinceMs !== undefined ? undefined : this.#next()?.dueMs;
   }
 
   /** For the time: fires the next timer. */

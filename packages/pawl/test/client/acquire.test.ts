@@ -142,8 +142,9 @@ describe('acquire', () => {
     const world = new World();
     const { pawl, faults } = world.process();
     await pawl.acquire('warm');
-    faults.onCall = (method) => (['read', 'commit'].includes(method) ? { kind: 'never' } : undefined);
-    expect(await world.failure(pawl.acquire('x', { waitMs }), 60_000)).toMatchObject({
+    faults.onCall = (method) =>
+      ['read', 'commit'].includes(method) ? { kind: 'lost', replyDelayMs: 90_000 } : undefined;
+    expect(await world.failure(pawl.acquire('x', { waitMs, ttlMs: 60_000 }), 60_000)).toMatchObject({
       code: 'PAWL_ENGINE_UNAVAILABLE',
       outcome: 'indefinite',
     });
@@ -158,6 +159,24 @@ describe('acquire', () => {
     expect((await pawl.inspect('x')).holders.map((holder) => holder.token)).toEqual([lease.token]);
     await lease.release();
     expect((await pawl.inspect('x')).holders).toEqual([]);
+  });
+
+  it('S5, S6: a grant that was heard of before its acquire was answered, and given back, is not asked for again', async () => {
+    const world = new World();
+    const { pawl, faults } = world.process();
+    const other = world.process();
+    const held = await other.pawl.acquire('x');
+    // So that the node does not take the lock for idle.
+    expect(await world.settle(pawl.tryAcquire('x', { ttlMs: 60_000 }))).toBeNull();
+    // It comes to stand in the queue, but hears of that only much later, and then that nothing is known.
+    faults.failNext('commit', { kind: 'lost', replyDelayMs: 5000 });
+    const waiting = pawl.acquire('x', { ttlMs: 60_000 });
+    await world.advance(50);
+    await world.settle(held.release());
+    const lease = await world.settle(waiting);
+    await world.settle(lease.release());
+    await world.advance(1000);
+    expect(await world.settle(pawl.inspect('x'))).toMatchObject({ holders: [], waiting: 0 });
   });
 
   it('C5, S6: an acquire whose outcome stays unknown is cleaned up once the engine answers again', async () => {

@@ -17,6 +17,9 @@ import { MemoryStore } from './store.ts';
 export { type EngineMethod, type Fault, MemoryFaults } from './faults.ts';
 export { MemoryStore } from './store.ts';
 
+/** A session that has ended and was not forgotten is told of again so often, in ms. */
+const REPEAT_MS = 1000;
+
 /** What the memory engine promises. */
 export const memoryGuarantees: EngineGuarantees = {
   engine: 'memory',
@@ -94,7 +97,28 @@ class MemoryEngine implements Engine {
 
   watchEndings(listener: (ids: readonly string[]) => void): () => void {
     this.#checkOpen();
-    return this.#remember(this.#store.onEnded(listener));
+    let timer: Timer | undefined;
+    const tell = (ids: readonly string[]) => {
+      listener(ids);
+      repeatLater();
+    };
+    // Whoever was told may not have come to an end with it.
+    const repeatLater = () => {
+      timer ??= this.#clock.setTimer(
+        REPEAT_MS,
+        () => {
+          timer = undefined;
+          const left = this.#store.endedSessions();
+          if (left.length > 0) tell(left);
+        },
+        { keepProcess: false },
+      );
+    };
+    const stop = this.#store.onEnded(tell);
+    return this.#remember(() => {
+      stop();
+      timer?.cancel();
+    });
   }
 
   forgetSessions(ids: readonly string[]): Promise<void> {

@@ -129,6 +129,11 @@ export class MemoryStore {
     return () => this.#endingListeners.delete(listener);
   }
 
+  /** Whether the session has not ended at this time. Looks only, and changes nothing. */
+  isLive(id: string, nowMs: number): boolean {
+    return (this.#sessions.get(id)?.expiresAtMs ?? Number.NEGATIVE_INFINITY) > nowMs;
+  }
+
   /** Sessions that have ended and were not yet forgotten. */
   endedSessions(): readonly string[] {
     return [...this.#ended];

@@ -142,6 +142,20 @@ export const sessionChecks: readonly Check[] = [
     },
   ],
   [
+    'L1: an ending is told again until it is forgotten: whoever cleans up may fail',
+    async (trial) => {
+      const engine = await trial.open();
+      const id = newId();
+      let times = 0;
+      engine.watchEndings((ids) => {
+        times += ids.filter((each) => each === id).length;
+      });
+      await engine.openSession(id, trial.ttlMs * 1000);
+      await engine.endSession(id);
+      await until(trial, 3 * SLACK_MS, 'Being told twice', () => times >= 2);
+    },
+  ],
+  [
     'an ended session does not touch what others wrote',
     async ({ open, ttlMs }) => {
       const engine = await open();
