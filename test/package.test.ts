@@ -28,6 +28,12 @@ beforeAll(() => {
 import { memoryEngine } from 'pawl/engines/memory';
 import { sqliteEngine } from 'pawl/engines/sqlite';
 import { Fence } from 'pawl/fences';
+import { updateIfUnchanged } from 'pawl/fences/conditional';
+import { fileFence } from 'pawl/fences/files';
+import { expressFence, fastifyFence, fencedFetch, honoFence, nodeFence } from 'pawl/fences/http';
+import { once } from 'pawl/fences/once';
+import { redisFence } from 'pawl/fences/redis';
+import { signSequencer } from 'pawl/fences/sequencer';
 import { sqliteFence } from 'pawl/fences/sqlite';
 import { SimulatedClock, engineConformance } from 'pawl/testing';
 import { verify } from 'pawl/lab';
@@ -40,6 +46,8 @@ await lease.release();
 await pawl.close();
 console.log(typeof sqliteEngine, typeof sqliteFence, typeof SimulatedClock, typeof engineConformance, verify().length);
 console.log(isPawlError(new Error()));
+for (const fence of [updateIfUnchanged, fileFence, once, redisFence, signSequencer]) if (typeof fence !== 'function') throw fence;
+for (const fence of [expressFence, fastifyFence, fencedFetch, honoFence, nodeFence]) if (typeof fence !== 'function') throw fence;
 `,
   );
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');

@@ -16,11 +16,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   clock: [],
   engines: ['core', 'clock', 'token', 'errors'],
   node: ['core', 'clock', 'engines', 'token', 'errors'],
-  client: ['core', 'clock', 'engines', 'node', 'token', 'errors'],
+  protocol: ['core', 'clock', 'engines', 'node', 'token', 'errors'],
+  client: ['core', 'clock', 'engines', 'node', 'protocol', 'token', 'errors'],
+  server: ['core', 'clock', 'engines', 'node', 'protocol', 'token', 'errors'],
   fences: ['token'],
   testing: ['core', 'clock', 'engines', 'token', 'errors'],
   lab: ['core', 'clock', 'engines', 'node', 'client', 'fences', 'testing', 'token', 'errors'],
-  cli: ['core', 'clock', 'engines', 'node', 'client', 'fences', 'lab', 'token', 'errors', 'index'],
+  cli: ['core', 'clock', 'engines', 'node', 'client', 'server', 'fences', 'lab', 'token', 'errors', 'index'],
   index: ['core', 'clock', 'engines', 'node', 'client', 'token', 'errors'],
 };
 

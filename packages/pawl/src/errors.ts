@@ -245,6 +245,63 @@ export class ClosedError extends PawlError {
   }
 }
 
+/** The server does not know who asks: no token, an unknown one, or one that has expired. */
+export class UnauthenticatedError extends PawlError {
+  readonly code = 'PAWL_UNAUTHENTICATED';
+
+  constructor(detail: string) {
+    super(`The server does not know who asks: ${detail}. Send a valid bearer token.`);
+  }
+}
+
+/** The token is valid, but its rights do not reach that far. */
+export class ForbiddenError extends PawlError {
+  readonly code = 'PAWL_FORBIDDEN';
+
+  constructor(right: string, what: string) {
+    super(`This token has no right to ${right} ${what}; ask for a token that has it.`);
+  }
+}
+
+/** A limit of the server is reached. What was asked did not happen. */
+export class LimitError extends PawlError {
+  readonly code = 'PAWL_LIMIT';
+  override readonly retryable = true;
+  /** Which limit, such as `sessions`. */
+  readonly limitName: string;
+  readonly limit: number;
+
+  constructor(limitName: string, limit: number, advice: string) {
+    super(`The limit ${limitName} of ${limit} is reached; ${advice}.`);
+    this.limitName = limitName;
+    this.limit = limit;
+  }
+}
+
+/** The server failed in a way that is its own fault; its log says how. */
+export class ServerFaultError extends PawlError {
+  readonly code = 'PAWL_SERVER_FAULT';
+  override readonly outcome: ErrorOutcome = 'indefinite';
+
+  constructor() {
+    super('The server failed to handle the request; its log says why.');
+  }
+}
+
+/** An error of a newer server, which this version has no class for. */
+export class UnlistedError extends PawlError {
+  readonly code: string;
+  override readonly outcome: ErrorOutcome;
+  override readonly retryable: boolean;
+
+  constructor(code: string, message: string, outcome: ErrorOutcome, retryable: boolean) {
+    super(message);
+    this.code = code;
+    this.outcome = outcome;
+    this.retryable = retryable;
+  }
+}
+
 /** The store's data was written by a newer Pawl. */
 export class StoreVersionError extends PawlError {
   readonly code = 'PAWL_STORE_VERSION';

@@ -5,6 +5,8 @@ export { Lease, LeaseSet } from './client/lease.ts';
 export { type OpenOptions, open } from './client/open.ts';
 export { type AcquireSettings, DEFAULT_TTL_MS } from './client/options.ts';
 export { type BreakSettings, type LockAsk, Pawl, type Semaphore } from './client/pawl.ts';
+export { type ConnectOptions, connect } from './client/remote/connect.ts';
+export type { TlsSettings } from './client/remote/tls.ts';
 export type { WatchSettings } from './client/watching.ts';
 export type { LockSettings } from './client/with-lock.ts';
 export { type Clock, systemClock, type Timer } from './clock.ts';

@@ -15,7 +15,7 @@ const COMMAND_EXITS = 'that of the command, or 128 + n if signal n ended it';
 const names = Object.keys(COMMANDS).filter(isCommandName);
 
 function overview(): string {
-  const lines = names.map((name) => `  ${name.padEnd(9)}${COMMANDS[name].meaning}`);
+  const lines = names.map((name) => `  ${name.padEnd(13)}${COMMANDS[name].meaning}`);
   return [
     'pawl: locks whose every grant carries a fencing token.',
     '',

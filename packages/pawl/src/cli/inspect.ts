@@ -2,12 +2,12 @@ import type { LockState } from '../node/service.ts';
 import { EXIT } from './exit-codes.ts';
 import { toJson } from './json.ts';
 import type { Parsed } from './options.ts';
-import { withStore } from './store.ts';
+import { withPawl } from './store.ts';
 import { holderText, ownerText, printable } from './text.ts';
 
 /** `pawl inspect` */
 export async function inspect({ options, positionals }: Parsed<'inspect'>): Promise<number> {
-  return withStore(options.db, async (pawl) => {
+  return withPawl(options, async (pawl) => {
     const state = await pawl.inspect(positionals[0] ?? '');
     process.stdout.write(options.json ? toJson(state) : describe(state));
     return EXIT.ok;

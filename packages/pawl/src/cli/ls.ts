@@ -2,12 +2,12 @@ import type { LockState } from '../node/service.ts';
 import { EXIT } from './exit-codes.ts';
 import { toJson } from './json.ts';
 import type { Parsed } from './options.ts';
-import { withStore } from './store.ts';
+import { withPawl } from './store.ts';
 import { holderText, printable } from './text.ts';
 
 /** `pawl ls` */
 export async function ls({ options, positionals }: Parsed<'ls'>): Promise<number> {
-  return withStore(options.db, async (pawl) => {
+  return withPawl(options, async (pawl) => {
     const states: LockState[] = [];
     for await (const state of pawl.list(positionals[0] ?? '')) states.push(state);
     process.stdout.write(options.json ? toJson(states) : table(states));

@@ -3,7 +3,7 @@ import { LeaseLostError } from '../errors.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Parsed } from './options.ts';
 import { ProcessGroup } from './process-group.ts';
-import { withStore } from './store.ts';
+import { withPawl } from './store.ts';
 import { printable } from './text.ts';
 
 /** Passed on to the command; while still waiting for the lock, the first four end the wait. */
@@ -27,10 +27,10 @@ const SHOWN_COMMAND = 200;
 /** `pawl run`: like flock(1), but with a lease and a token. */
 export async function runUnderLock({ options, positionals, command }: Parsed<'run'>): Promise<number> {
   const [lock = ''] = positionals;
-  const { ttl: ttlMs, wait: waitMs, shared, db } = options;
+  const { ttl: ttlMs, wait: waitMs, shared } = options;
   const signals = new SignalRelay();
   try {
-    return await withStore(db, async (pawl) => {
+    return await withPawl(options, async (pawl) => {
       const mode = shared ? 'shared' : 'exclusive';
       const owner = { command: printable(command.join(' ')).slice(0, SHOWN_COMMAND).toWellFormed() };
       const lease = await pawl.acquire(lock, { ttlMs, waitMs, mode, owner, signal: signals.whileWaiting });

@@ -114,11 +114,13 @@ function parts(address: string): Parts {
   };
 }
 
-function withoutPassword(address: string): string {
+/** An address as it may be shown. */
+export function withoutPassword(address: string): string {
   return address.replace(/:[^:@/]*@/, ':…@');
 }
 
-async function driver<M>(name: string, load: () => Promise<M>): Promise<M> {
+/** Loads the driver of a store. @throws StoreUnusableError where it is not installed. */
+export async function driver<M>(name: string, load: () => Promise<M>): Promise<M> {
   try {
     return await load();
   } catch (cause) {

@@ -1,21 +1,16 @@
 import { hostname } from 'node:os';
-import { MAX_HOLDERS } from '../core/holders.ts';
-import { nameProblem } from '../core/names.ts';
 import type { Mode, Owner } from '../core/records.ts';
 import type { EngineGuarantees } from '../engines/engine.ts';
 import { InvalidArgumentError, TtlTooShortError } from '../errors.ts';
+import { checkDuration, checkName, checkOwner } from '../protocol/arguments.ts';
+
+export { checkDuration, checkName, checkPermits, LONGEST_MS, MOST_LOCKS } from '../protocol/arguments.ts';
 
 /** A lease lasts so long without renewal unless told otherwise, in ms: also how long a dead holder blocks the others. */
 export const DEFAULT_TTL_MS = 10_000;
-/** The longest TTL, wait and lock-delay, in ms: 30 days. */
-export const LONGEST_MS = 30 * 24 * 3_600_000;
-/** The most locks that one `acquireAll` takes. */
-export const MOST_LOCKS = 64;
-/** The most bytes of JSON that an owner's metadata may have: it stands in every lock's record. */
-const OWNER_BYTES = 1024;
 
 /** Asked for once: the answer is a system call away. */
-const HOST = hostname();
+const OWN: Owner = { host: hostname(), pid: String(process.pid) };
 
 /** How to acquire. All durations are whole numbers of ms, at most 30 days. */
 export interface AcquireSettings {
@@ -81,41 +76,14 @@ export function checkSettings(settings: AcquireSettings, engine: EngineGuarantee
   if (requestId !== undefined) checkName(requestId, 'requestId');
   const { barging = false } = settings;
   if (typeof barging !== 'boolean') throw new InvalidArgumentError('barging', 'true or false', barging);
-  return { ttlMs, waitMs, mode, signal, requestId, owner: checkOwner(settings.owner), lockDelayMs, barging };
-}
-
-/** @throws InvalidArgumentError where `name` is no lock name: 1 to 512 bytes of well-formed Unicode. */
-export function checkName(name: unknown, parameter = 'name'): asserts name is string {
-  const problem = nameProblem(name);
-  if (problem === undefined) return;
-  throw new InvalidArgumentError(parameter, `a string of 1 to 512 bytes of UTF-8 (it ${problem})`, name);
-}
-
-export function checkDuration(parameter: string, value: unknown, leastMs: number): asserts value is number {
-  if (Number.isSafeInteger(value) && Number(value) >= leastMs && Number(value) <= LONGEST_MS) return;
-  throw new InvalidArgumentError(
-    parameter,
-    `a whole number of ms from ${leastMs} to ${LONGEST_MS} (30 days)`,
-    value,
-  );
-}
-
-export function checkPermits(permits: unknown): asserts permits is number {
-  if (Number.isSafeInteger(permits) && Number(permits) >= 1 && Number(permits) <= MAX_HOLDERS) return;
-  throw new InvalidArgumentError('permits', `a whole number from 1 to ${MAX_HOLDERS}`, permits);
-}
-
-function checkOwner(owner: unknown): Owner {
-  const own = { host: HOST, pid: String(process.pid) };
-  if (owner === undefined) return own;
-  const entries = typeof owner === 'object' && owner !== null ? Object.entries(owner) : undefined;
-  if (entries === undefined || entries.some(([, value]) => typeof value !== 'string')) {
-    throw new InvalidArgumentError('owner', 'an object whose values are strings', owner);
-  }
-  const whole: Owner = { ...own, ...Object.fromEntries(entries) };
-  const bytes = new TextEncoder().encode(JSON.stringify(whole)).length;
-  if (bytes > OWNER_BYTES) {
-    throw new InvalidArgumentError('owner', `at most ${OWNER_BYTES} bytes as JSON (it has ${bytes})`, owner);
-  }
-  return whole;
+  return {
+    ttlMs,
+    waitMs,
+    mode,
+    signal,
+    requestId,
+    owner: checkOwner(settings.owner, OWN),
+    lockDelayMs,
+    barging,
+  };
 }

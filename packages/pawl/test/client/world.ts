@@ -1,7 +1,15 @@
 import { onTestFinished } from 'vitest';
 import { open } from '../../src/client/open.ts';
-import type { Pawl } from '../../src/client/pawl.ts';
+import { Pawl } from '../../src/client/pawl.ts';
+import { RemoteService } from '../../src/client/remote/remote-service.ts';
+import type { Engine } from '../../src/engines/engine.ts';
 import type { PawlError } from '../../src/errors.ts';
+import { loopback } from '../../src/protocol/loopback.ts';
+import { Connection } from '../../src/server/connection.ts';
+import { checkLimits } from '../../src/server/limits.ts';
+import { Log } from '../../src/server/log.ts';
+import { serverParts } from '../../src/server/parts.ts';
+import { ANYBODY } from '../../src/server/principal.ts';
 import {
   MemoryFaults,
   MemoryStore,
@@ -19,6 +27,9 @@ export interface Process {
 
 /** Several processes over one store, in one simulated time. */
 export class World {
+  /** Whether a client has a node in its own process, or one behind a server; `over-a-server.test.ts` sets it. */
+  static node: 'local' | 'remote' = 'local';
+
   readonly time = new SimulatedTime();
   readonly store = new MemoryStore();
 
@@ -30,7 +41,10 @@ export class World {
     const engineClock = this.time.clock();
     const faults = new MemoryFaults();
     const engine = memoryEngine({ store: this.store, clock: engineClock, faults });
-    const pawl = open(engine, { clock, ...openOptions });
+    const pawl =
+      World.node === 'local'
+        ? open(engine, { clock, ...openOptions })
+        : this.#connect(engine, clock, openOptions.maxWaiters);
     onTestFinished(async () => {
       faults.unreachable = false;
       faults.onCall = undefined;
@@ -38,6 +52,22 @@ export class World {
       await engine.close();
     });
     return { pawl, clock, faults };
+  }
+
+  /** A client of a server of its own, over a connection on which nothing takes time. */
+  #connect(engine: Engine, clock: SimulatedClock, waitersPerLock = 100_000): Pawl {
+    const serverClock = this.time.clock();
+    const limits = checkLimits({ waitersPerLock });
+    const parts = serverParts({ engine, clock: serverClock, limits, log: new Log(serverClock) });
+    const dial = async () => {
+      const [near, far] = loopback();
+      new Connection(parts, far, ANYBODY);
+      return near;
+    };
+    const { guarantees } = engine;
+    const service = new RemoteService({ urls: ['loopback'], dialer: { dial }, clock, guarantees });
+    onTestFinished(() => parts.close());
+    return new Pawl(service, { clock });
   }
 
   advance(ms: number): Promise<void> {

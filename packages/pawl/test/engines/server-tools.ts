@@ -33,16 +33,20 @@ export async function endProcess(child: ChildProcess, signal: NodeJS.Signals): P
   await ended;
 }
 
-/** Runs the program of `docs/engines.md` that imports `pawl/engines/<engine>`. @returns what it printed. */
-export function runDocumented(engine: string, environment: Readonly<Record<string, string>>): string {
+/** Runs the program of `docs/<page>.md` that imports `pawl/<page>/<name>`. @returns what it printed. */
+export function runDocumented(
+  name: string,
+  environment: Readonly<Record<string, string>>,
+  page = 'engines',
+): string {
   const root = fileURLToPath(new URL('../../../../', import.meta.url));
-  const programs = readFileSync(join(root, 'docs/engines.md'), 'utf8').matchAll(
+  const programs = readFileSync(join(root, `docs/${page}.md`), 'utf8').matchAll(
     /^```typescript\n(.*?)^```/gms,
   );
   const program = [...programs]
     .map((match) => match[1] ?? '')
-    .find((text) => text.includes(`pawl/engines/${engine}'`));
-  if (program === undefined) throw new Error(`docs/engines.md has no program for ${engine}.`);
+    .find((text) => text.includes(`pawl/${page}/${name}'`));
+  if (program === undefined) throw new Error(`docs/${page}.md has no program for ${name}.`);
   // Inside the workspace, so that the program finds the package and the driver.
   const folder = mkdtempSync(join(root, 'test', '.snippets-'));
   try {

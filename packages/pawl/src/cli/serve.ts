@@ -1,0 +1,46 @@
+import { once } from 'node:events';
+import { serve as startServer } from '../server/index.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Parsed } from './options.ts';
+import { UsageError } from './parse.ts';
+import { serveConfig } from './serve-config.ts';
+import { defaultPath } from './store.ts';
+import { openStore } from './store-address.ts';
+
+const LEVELS = ['debug', 'info', 'warn', 'error', 'none'];
+
+/** `pawl serve` */
+export async function serve({ options }: Parsed<'serve'>): Promise<number> {
+  const { db, ...config } = serveConfig(options);
+  const least = LEVELS.indexOf(options.log);
+  if (least < 0) throw new UsageError(`--log must be one of ${LEVELS.join(', ')}, but was "${options.log}".`);
+  const store = await openStore(db ?? defaultPath());
+  try {
+    const server = await startServer({
+      ...config,
+      engine: store.engine,
+      log: (entry) => {
+        if (LEVELS.indexOf(entry.level) >= least) process.stderr.write(`${JSON.stringify(entry)}\n`);
+      },
+    });
+    process.stdout.write(`Serving ${store.engine.guarantees.engine} at ${server.url}\n`);
+    if (options.hint) process.stdout.write(hints(server.url));
+    await Promise.race(['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => once(process, signal)));
+    await server.close();
+  } finally {
+    await store.close();
+  }
+  return EXIT.ok;
+}
+
+/** Three lines to try. */
+function hints(url: string): string {
+  // In the project's own folder the package is its sources.
+  const fromSources = import.meta.url.endsWith('.ts') ? ' --conditions=pawl-source' : '';
+  return `
+Try it, in another terminal:
+  npx pawl run deploy --server ${url} -- sh -c 'echo "token $PAWL_TOKEN"'
+  curl ${url}/v1/locks
+  node${fromSources} -e "require('pawl').connect('${url}').then((p) => p.withLock('deploy', (l) => console.log(l.token)).then(() => p.close()))"
+`;
+}

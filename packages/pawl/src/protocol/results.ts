@@ -1,0 +1,76 @@
+import type { BreakOutcome, CancelOutcome, ReleaseOutcome } from '../core/commands.ts';
+import type { AcquireAnswer, KeepAliveAnswer, LockState, TransferAnswer } from '../node/service.ts';
+import type { Method } from './calls.ts';
+import { readGrant, readState } from './states.ts';
+
+/** One page of a listing. `more` says whether there may be more of it than fitted. */
+export interface ListPage {
+  readonly locks: readonly LockState[];
+  readonly more: boolean;
+}
+
+/** What each request is answered with. */
+export interface Results {
+  authenticate: null;
+  ping: null;
+  openSession: string;
+  keepAlive: KeepAliveAnswer;
+  closeSession: null;
+  acquire: AcquireAnswer;
+  release: ReleaseOutcome;
+  cancel: CancelOutcome;
+  transfer: TransferAnswer;
+  breakHold: BreakOutcome;
+  inspect: LockState;
+  list: ListPage;
+  position: number | null;
+  listen: null;
+  unlisten: null;
+}
+
+export type ResultOf<M extends Method> = Results[M];
+
+/** Writes an answer as JSON. Tokens become decimal strings; ids of others' sessions never leave the server. */
+export function writeReply(number: number, result: Results[Method]): string {
+  if (typeof result !== 'object' || result === null) return JSON.stringify({ id: number, result });
+  // The common answers are written without a replacer, which is called for every value.
+  if ('grants' in result) {
+    const grants = result.grants.map((grant) => ({ ...grant, token: grant.token.toString() }));
+    return JSON.stringify({ id: number, result: { kind: result.kind, grants } });
+  }
+  if ('kind' in result) return JSON.stringify({ id: number, result: withoutStrangers(result) });
+  return JSON.stringify({ id: number, result }, tokenAsText);
+}
+
+/** For `JSON.stringify`: tokens are decimal strings in JSON. */
+export function tokenAsText(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value;
+}
+
+/** Reads an answer. The server is the client's own, so only what is of another type in JSON is looked at. */
+export function readResult<M extends Method>(method: M, value: unknown): Results[M] {
+  const read = READERS[method];
+  // Each reader returns what its method is answered with, which the table's common type forgets.
+  return (read === undefined ? value : read(value)) as Results[M];
+}
+
+/** Who holds a lock is told as far as `inspect` tells it: whoever knows the id of a session can end it. */
+function withoutStrangers(result: object): object {
+  return 'holders' in result ? { ...result, holders: [] } : result;
+}
+
+const READERS: { readonly [M in Method]?: (value: unknown) => unknown } = {
+  acquire: readGrants,
+  transfer: readGrants,
+  inspect: readState,
+  list: (value) => {
+    const page = value as { locks: unknown[]; more: boolean };
+    return { locks: page.locks.map(readState), more: page.more };
+  },
+};
+
+function readGrants(value: unknown): unknown {
+  const answer = value as { kind: string; grants?: unknown[] };
+  if (answer.kind !== 'granted' && answer.kind !== 'transferred') return answer;
+  return { kind: answer.kind, grants: (answer.grants ?? []).map(readGrant) };
+}

@@ -1,0 +1,70 @@
+/**
+ * The simulation by hand: `npm run sim -- [--seed N] [--steps M] [--seconds S]`. With a seed it plays that run alone, else run after run
+ * from a seed taken from the time, for as long as was asked. It ends with 1 where a promise was broken.
+ */
+import { parseArgs } from 'node:util';
+import { minimise } from './minimise.ts';
+import { type RunResult, simulate } from './simulation.ts';
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    steps: { type: 'string', default: '300' },
+    seconds: { type: 'string', default: '60' },
+  },
+});
+const steps = number('steps', values.steps);
+const seconds = number('seconds', values.seconds);
+const totals = new Map<string, number>();
+let runs = 0;
+let allSteps = 0;
+let simulatedMs = 0;
+
+if (values.seed === undefined) await playOn(Date.now() % 2 ** 31);
+else {
+  const seed = number('seed', values.seed);
+  add(await play(seed));
+}
+report();
+process.exit(0);
+
+async function playOn(firstSeed: number): Promise<void> {
+  const until = performance.now() + seconds * 1000;
+  for (let seed = firstSeed; performance.now() < until; seed += 1) add(await play(seed));
+}
+
+async function play(seed: number): Promise<RunResult> {
+  const result = await simulate({ seed, steps });
+  if (result.violation !== undefined) await fail(seed, result);
+  return result;
+}
+
+async function fail(seed: number, first: RunResult): Promise<never> {
+  console.log(`Seed ${seed} breaks a promise in step ${first.step}:\n${first.violation}\n`);
+  const { faults, result } = await minimise(seed, steps);
+  console.log(
+    `With these faults alone: ${faults.join(', ') || 'none'}\n${result.violation}\n${result.timeline}\n`,
+  );
+  console.log(`Play it again: npm run sim -- --seed ${seed} --steps ${steps}`);
+  process.exit(1);
+}
+
+function add({ counts, simulatedMs: ms }: RunResult): void {
+  runs += 1;
+  allSteps += steps;
+  simulatedMs += ms;
+  for (const [kind, count] of counts) totals.set(kind, (totals.get(kind) ?? 0) + count);
+}
+
+function report(): void {
+  const hours = (simulatedMs / 3_600_000).toFixed(1);
+  console.log(`${runs} runs, ${allSteps} steps, ${hours} simulated hours; no promise was broken.`);
+  for (const [kind, count] of [...totals].sort(([, a], [, b]) => b - a))
+    console.log(`  ${kind.padEnd(14)} ${count}`);
+}
+
+function number(name: string, text: string): number {
+  if (/^\d{1,10}$/.test(text)) return Number(text);
+  console.error(`--${name} must be a whole number, but was "${text}".`);
+  process.exit(64);
+}

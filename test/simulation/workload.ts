@@ -1,0 +1,227 @@
+import type { Lease, LeaseSet } from '../../packages/pawl/src/client/lease.ts';
+import { sleep } from '../../packages/pawl/src/clock.ts';
+import { isPawlError } from '../../packages/pawl/src/errors.ts';
+import { Fence, StaleTokenError } from '../../packages/pawl/src/fences/index.ts';
+import type { GrantSeen, SimulatedTime } from '../../packages/pawl/src/testing/index.ts';
+import type { Chance } from './chance.ts';
+import type { StoreWatcher } from './invariants.ts';
+import type { SimulatedProcess } from './process.ts';
+import { type Timeline, Violation } from './timeline.ts';
+
+/** A value behind a fence. */
+class Resource {
+  readonly fence: Fence;
+  value = 0;
+  readonly accepted: bigint[] = [];
+
+  constructor(name: string) {
+    this.fence = new Fence(name);
+  }
+}
+
+export interface WorkloadOptions {
+  readonly chance: Chance;
+  readonly time: SimulatedTime;
+  readonly watcher: StoreWatcher;
+  readonly timeline: Timeline;
+}
+
+/** What clients do: all kinds of acquires, work under the lease, writes behind a fence; and what they see. */
+export class Workload {
+  readonly grants: GrantSeen[] = [];
+  readonly #options: WorkloadOptions;
+  readonly #resources = new Map<string, Resource>();
+  /** The processes of the clients that have not come to an end. */
+  readonly #running = new Map<string, SimulatedProcess>();
+  #failure: unknown;
+  #clients = 0;
+  readonly #forgotten: Lease[] = [];
+  /** Nobody forgets a lease any more. */
+  careful = false;
+  /** Whoever is through with what it does ends. */
+  over = false;
+
+  constructor(options: WorkloadOptions) {
+    this.#options = options;
+  }
+
+  /** Clients in this process, who go on until the workload is over or the process dies. */
+  start(process: SimulatedProcess, clients: number): void {
+    for (let i = 0; i < clients; i += 1) {
+      this.#clients += 1;
+      const client = `${process.name}/${this.#clients}`;
+      this.#running.set(client, process);
+      this.#client(process, client)
+        .catch((error) => {
+          if (process.alive) this.#failure ??= error;
+        })
+        .finally(() => this.#running.delete(client));
+    }
+  }
+
+  /** Gives back the leases that clients forgot: their process would renew them for ever. */
+  releaseForgotten(): void {
+    for (const lease of this.#forgotten.splice(0)) lease.release().catch(() => {});
+  }
+
+  /** The clients that have not come to an end, though their processes live. */
+  get unfinished(): readonly string[] {
+    return [...this.#running].filter(([, process]) => process.alive).map(([client]) => client);
+  }
+
+  /** Whether all have come to an end; of processes that died nothing more is to be expected. */
+  get idle(): boolean {
+    return this.unfinished.length === 0;
+  }
+
+  /** @throws what went wrong. */
+  check(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  get effects(): { resource: string; token: bigint }[] {
+    return [...this.#resources].flatMap(([resource, { accepted }]) =>
+      accepted.map((token) => ({ resource, token })),
+    );
+  }
+
+  async #client(process: SimulatedProcess, client: string): Promise<void> {
+    const { chance } = this.#options;
+    while (!this.over) {
+      try {
+        const kind = chance.share();
+        if (kind < 0.6) await this.#exclusive(process, client);
+        else if (kind < 0.75) await this.#shared(process, client);
+        else if (kind < 0.88) await this.#permit(process, client);
+        else await this.#several(process, client);
+      } catch (error) {
+        if (error instanceof Violation || !(isPawlError(error) || error instanceof StaleTokenError))
+          throw error;
+        this.#options.timeline.note('error', `${client} ${error.code}`);
+      }
+      await sleep(process.clock, chance.from(1, 300));
+    }
+  }
+
+  async #exclusive(process: SimulatedProcess, client: string): Promise<void> {
+    const { chance, time, timeline } = this.#options;
+    const lock = chance.pick(['a', 'b', 'c']);
+    const abort = new AbortController();
+    if (chance.happens(0.1)) process.clock.setTimer(chance.from(1, 800), () => abort.abort());
+    const askedAtMs = time.nowMs;
+    const lease = await process.pawl.acquire(lock, {
+      ttlMs: chance.pick([1000, 3000]),
+      waitMs: chance.pick([0, 200, 2000, undefined]),
+      lockDelayMs: chance.happens(0.2) ? 500 : 0,
+      // Of one lock all barge or none does.
+      barging: lock === 'c',
+      signal: abort.signal,
+    });
+    timeline.note('granted', `${client} ${lock} token ${lease.token}`);
+    await this.#work(process, client, lock, lease, askedAtMs);
+  }
+
+  async #work(
+    process: SimulatedProcess,
+    client: string,
+    lock: string,
+    lease: Lease,
+    askedAtMs: number,
+  ): Promise<void> {
+    const { chance, time, timeline } = this.#options;
+    const resource = this.#resource(lock);
+    const grantedAtMs = time.nowMs;
+    let heldUntilMs = grantedAtMs;
+    const look = () => {
+      this.#assertTrue(client, lock, lease);
+      heldUntilMs = time.nowMs;
+    };
+    try {
+      look();
+      this.#raise(resource, client, lock, lease);
+      const before = resource.value;
+      for (let step = chance.from(0, 4); step > 0; step -= 1) {
+        await sleep(process.clock, chance.from(1, 400));
+        // Half of them do not look, as zombies do not.
+        if (chance.happens(0.5)) look();
+      }
+      resource.fence.write(lease, () => {
+        if (resource.value !== before) {
+          throw new Violation(`S8: ${client} wrote over ${resource.value}, which it had not read`);
+        }
+        resource.value = before + 1;
+        resource.accepted.push(lease.token);
+      });
+      look();
+    } finally {
+      if (process.alive) {
+        this.grants.push({ lock, token: lease.token, client, askedAtMs, grantedAtMs, heldUntilMs });
+      }
+    }
+    if (!this.careful && chance.happens(0.05)) {
+      timeline.note('forgotten', `${client} ${lock}`);
+      this.#forgotten.push(lease);
+      return;
+    }
+    await lease.release();
+    timeline.note('released', `${client} ${lock} token ${lease.token}`);
+  }
+
+  async #shared(process: SimulatedProcess, client: string): Promise<void> {
+    const { chance } = this.#options;
+    const mode = chance.happens(0.8) ? 'shared' : 'exclusive';
+    const lease = await process.pawl.acquire('shared', { ttlMs: 2000, waitMs: 3000, mode });
+    await sleep(process.clock, chance.from(1, 300));
+    this.#assertTrue(client, 'shared', lease);
+    await lease.release();
+  }
+
+  async #permit(process: SimulatedProcess, client: string): Promise<void> {
+    const { chance } = this.#options;
+    const lease = await process.pawl.semaphore('permits', 3).acquire({ ttlMs: 2000, waitMs: 3000 });
+    await sleep(process.clock, chance.from(1, 300));
+    this.#assertTrue(client, 'permits', lease);
+    await lease.release();
+  }
+
+  async #several(process: SimulatedProcess, client: string): Promise<void> {
+    const { chance, timeline } = this.#options;
+    const names = chance.happens(0.5) ? ['a', 'b'] : ['b', 'a', 'd'];
+    const leases: LeaseSet = await process.pawl.acquireAll(names, { ttlMs: 2000, waitMs: 5000 });
+    timeline.note('granted', `${client} ${names.join(' and ')}`);
+    await sleep(process.clock, chance.from(1, 200));
+    await leases.release();
+  }
+
+  /** S7: whoever holds the lock has the highest token, and is not refused. */
+  #raise(resource: Resource, client: string, lock: string, lease: Lease): void {
+    try {
+      resource.fence.raise(lease);
+    } catch (error) {
+      const { watcher, time } = this.#options;
+      if (!watcher.holds(lock, lease.token, time.nowMs)) throw error;
+      throw new Violation(
+        `S7: ${client} was refused with token ${lease.token}, under which it holds "${lock}"`,
+      );
+    }
+  }
+
+  /** C1, C4: while a client may believe that it holds the lock, the store says so too. */
+  #assertTrue(client: string, lock: string, lease: Lease): void {
+    lease.assertHeld();
+    const { watcher, time } = this.#options;
+    if (watcher.holds(lock, lease.token, time.nowMs)) return;
+    throw new Violation(
+      `C1: ${client} believes that it holds "${lock}" with token ${lease.token}, and does not`,
+    );
+  }
+
+  #resource(name: string): Resource {
+    let resource = this.#resources.get(name);
+    if (resource === undefined) {
+      resource = new Resource(name);
+      this.#resources.set(name, resource);
+    }
+    return resource;
+  }
+}
