@@ -1,6 +1,13 @@
 import type { Token } from '../token.ts';
-import { type Bearer, checkFinished, checkResource, tokenOf } from './bearer.ts';
-import { StaleTokenError } from './errors.ts';
+import {
+  type Bearer,
+  type BearerRules,
+  checkFinished,
+  checkResource,
+  checkRules,
+  claimOf,
+  refusal,
+} from './bearer.ts';
 
 /**
  * A fence around one resource in this process's memory. It documents the rule that every fence keeps:
@@ -16,12 +23,15 @@ import { StaleTokenError } from './errors.ts';
  */
 export class Fence {
   readonly resource: string;
+  readonly #rules: BearerRules;
   #highest: Token | undefined;
 
   /** @param resource its name, for messages. @throws FenceUsageError */
-  constructor(resource: string) {
+  constructor(resource: string, rules: BearerRules = {}) {
     checkResource(resource);
+    checkRules(rules);
     this.resource = resource;
+    this.#rules = rules;
   }
 
   /** The highest token honoured so far. */
@@ -32,14 +42,13 @@ export class Fence {
   /**
    * Tells the resource of a token without writing: older holders are refused from now on. Call it before the first read.
    *
-   * @throws StaleTokenError, MissingTokenError, InvalidTokenError
+   * @throws StaleTokenError, MissingTokenError, InvalidTokenError; by its rules InvalidSequencerError, TokenJumpError
    */
   raise(bearer: Bearer): void {
-    const token = tokenOf(this.resource, bearer);
-    if (this.#highest !== undefined && token < this.#highest) {
-      throw new StaleTokenError(this.resource, token, this.#highest);
-    }
-    this.#highest = token;
+    const claim = claimOf(this.resource, bearer, this.#rules);
+    const refused = refusal(this.resource, claim, this.#highest);
+    if (refused !== undefined) throw refused;
+    this.#highest = claim.token;
   }
 
   /**

@@ -1,14 +1,27 @@
-import { parseToken } from '../token.ts';
-import { type Bearer, checkFinished, checkResource, tokenOf } from './bearer.ts';
-import { FenceUsageError, StaleTokenError } from './errors.ts';
+import { parseToken, type Token } from '../token.ts';
+import {
+  type Bearer,
+  type BearerRules,
+  checkFinished,
+  checkResource,
+  checkRules,
+  claimOf,
+} from './bearer.ts';
+import { FenceUsageError, StaleTokenError, TokenJumpError } from './errors.ts';
+import { CarriedTokens } from './sqlite/carried.ts';
+import {
+  checkFenceTable,
+  createFenceTable,
+  DEFAULT_TABLE,
+  inTransaction,
+  type SqliteDatabase,
+} from './sqlite/database.ts';
 
-/** What a fence calls on a database: `DatabaseSync` of `node:sqlite` has it, and `better-sqlite3` too. */
-export interface SqliteDatabase {
-  exec(sql: string): unknown;
-  prepare(sql: string): { get(...values: (string | bigint)[]): unknown };
-}
+export type { GuardMode, GuardReport, GuardState, UnfencedReason, UnfencedWrites } from './guard.ts';
+export type { SqliteDatabase } from './sqlite/database.ts';
+export { guardReport, installGuard, removeGuard, type SqliteGuardOptions } from './sqlite/guard.ts';
 
-export interface SqliteFenceOptions {
+export interface SqliteFenceOptions extends BearerRules {
   /** The table that keeps the highest token of each resource; `pawl_fence` unless set. Letters, digits and `_`. */
   readonly table?: string;
 }
@@ -19,7 +32,7 @@ export interface SqliteFence {
    * Honours the token, so that older holders are refused from now on: call it before the first read (S8). Outside a
    * transaction it commits by itself; inside one it is undone with it, which is safe, since then nothing was read for good.
    *
-   * @throws StaleTokenError, MissingTokenError, InvalidTokenError
+   * @throws StaleTokenError, MissingTokenError, InvalidTokenError; by its rules InvalidSequencerError, TokenJumpError
    */
   raise(resource: string, bearer: Bearer): void;
   /**
@@ -29,6 +42,11 @@ export interface SqliteFence {
    * @throws as {@link raise}; FenceUsageError outside a transaction, where check and effect would be two steps.
    */
   check(resource: string, bearer: Bearer): void;
+  /**
+   * Ends what {@link check} began, after the last write and before the commit. Needed only where a table has a guard: the commit fails without it
+   * ("FOREIGN KEY constraint failed"), so that no later transaction passes for a fenced one.
+   */
+  finish(): void;
   /**
    * Runs `effect` in a transaction that begins with {@link check}, and commits it; rolls back if either throws.
    *
@@ -44,30 +62,29 @@ export interface SqliteFence {
  * @throws FenceUsageError where `table` is no plain name.
  */
 export function sqliteFence(db: SqliteDatabase, options: SqliteFenceOptions = {}): SqliteFence {
-  const { table = 'pawl_fence' } = options;
-  if (typeof table !== 'string' || !/^[A-Za-z_]\w{0,62}$/.test(table)) {
-    throw new FenceUsageError(
-      String(table),
-      'The table of a fence must be a name of letters, digits and "_".',
-    );
-  }
-  db.exec(
-    `CREATE TABLE IF NOT EXISTS ${table} (resource TEXT PRIMARY KEY, token INTEGER NOT NULL) WITHOUT ROWID`,
-  );
+  const { table = DEFAULT_TABLE } = options;
+  checkFenceTable(table);
+  checkRules(options);
+  createFenceTable(db, table);
+  const carried = new CarriedTokens(db, table);
   const honour = db.prepare(
-    `INSERT INTO ${table} (resource, token) VALUES (?, ?)
-     ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE excluded.token >= token
+    `INSERT INTO ${table} (resource, token)
+     SELECT ?, ? WHERE ? = 0 OR EXISTS (SELECT 1 FROM ${table} WHERE resource = ?)
+     ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE excluded.token >= token AND token >= ?
      RETURNING 1 AS honoured`,
   );
   // As text: a token may be beyond what a number holds exactly.
   const highest = db.prepare(`SELECT CAST(token AS TEXT) AS token FROM ${table} WHERE resource = ?`);
 
-  const raise = (resource: string, bearer: Bearer): void => {
+  const raise = (resource: string, bearer: Bearer): Token => {
     checkResource(resource);
-    const token = tokenOf(resource, bearer);
-    if (honour.get(resource, token) !== undefined) return;
-    const row = highest.get(resource) as { token: string };
-    throw new StaleTokenError(resource, token, parseToken(row.token) ?? 0n);
+    const { token, floor } = claimOf(resource, bearer, options);
+    if (honour.get(resource, token, floor, resource, floor) !== undefined) return token;
+    const row = highest.get(resource) as { token: string } | undefined;
+    const honoured = parseToken(row?.token);
+    // Another may have raised it since the refusal; a token that was stale is still.
+    if (honoured === undefined || token >= honoured) throw new TokenJumpError(resource, token, honoured);
+    throw new StaleTokenError(resource, token, honoured);
   };
 
   const check = (resource: string, bearer: Bearer): void => {
@@ -77,15 +94,16 @@ export function sqliteFence(db: SqliteDatabase, options: SqliteFenceOptions = {}
         `The fence of "${resource}" was checked outside a transaction, where another write can come between check and effect; begin one first.`,
       );
     }
-    raise(resource, bearer);
+    carried.add(resource, raise(resource, bearer), true);
   };
 
   const transaction = <T>(resource: string, bearer: Bearer, effect: () => T): T => {
     db.exec('BEGIN IMMEDIATE');
     try {
-      raise(resource, bearer);
+      carried.add(resource, raise(resource, bearer), false);
       const result = effect();
       checkFinished(resource, result);
+      carried.clear();
       db.exec('COMMIT');
       return result;
     } catch (error) {
@@ -95,16 +113,12 @@ export function sqliteFence(db: SqliteDatabase, options: SqliteFenceOptions = {}
     }
   };
 
-  return { raise, check, transaction };
-}
-
-/** SQLite refuses a transaction within a transaction; the property that tells is too new for Node 22.13. */
-function inTransaction(db: SqliteDatabase): boolean {
-  try {
-    db.exec('BEGIN');
-  } catch {
-    return true;
-  }
-  db.exec('ROLLBACK');
-  return false;
+  return {
+    raise: (resource, bearer) => {
+      raise(resource, bearer);
+    },
+    check,
+    finish: () => carried.clear(),
+    transaction,
+  };
 }

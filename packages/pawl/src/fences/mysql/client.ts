@@ -1,0 +1,37 @@
+/** What a fence calls on a connection or pool: those of `mysql2/promise` have it, for MySQL and MariaDB. */
+export interface MysqlClient {
+  query(sql: string, values?: unknown[]): Promise<[unknown, ...unknown[]]>;
+}
+
+/** A connection of a pool. */
+export interface MysqlPoolConnection extends MysqlClient {
+  release(): void;
+  destroy(): void;
+}
+
+/** What a fence calls on a pool; that of `mysql2/promise` has it. */
+export interface MysqlPool<C extends MysqlPoolConnection = MysqlPoolConnection> {
+  getConnection(): Promise<C>;
+}
+
+/** What the server says of a statement that returns no rows. */
+export interface MysqlHeader {
+  readonly insertId: number | string;
+  /** Bits; the lowest tells whether a transaction is open. */
+  readonly serverStatus?: number;
+}
+
+const IN_TRANSACTION = 1;
+
+export function isInTransaction({ serverStatus = 0 }: MysqlHeader): boolean {
+  return (serverStatus & IN_TRANSACTION) !== 0;
+}
+
+/** The number of a server's error, 0 where it is none. */
+export function errorNumber(error: unknown): number {
+  return error instanceof Error && 'errno' in error && typeof error.errno === 'number' ? error.errno : 0;
+}
+
+export function identifier(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``;
+}
