@@ -9,6 +9,7 @@ import {
   LeaseLostError,
   NotHeldError,
   OutcomeUnknownError,
+  type PawlError,
   SessionEndedError,
 } from '../errors.ts';
 import type { GrantedLock, LockService } from '../node/service.ts';
@@ -19,6 +20,7 @@ import { readHandover, writeHandover } from './handover.ts';
 import { Hold } from './hold.ts';
 import type { Keeper } from './lease.ts';
 import { type CheckedSettings, checkSettings } from './options.ts';
+import { releaseHappened } from './remote/aftermath.ts';
 import type { ClientSession } from './session.ts';
 import { Sessions } from './sessions.ts';
 import { settle, within } from './settle.ts';
@@ -92,14 +94,21 @@ export class LeaseKeeper implements Keeper {
     const { session, requestId, grants, forget, first } = hold;
     const { service, clock } = this.#context;
     const id = { session: session.id, request: requestId };
-    const releasing = settle(() => service.release(id, grants, forget), {
-      clock,
-      goOn: () => session.ended === undefined,
-    }).then((outcome) => {
-      session.removeHold(hold);
-      if (outcome.kind === 'notHeld') hold.lost('the engine says that it is not held');
-      else this.#released(hold);
-    });
+    let doubtful = false;
+    const goOn = (error: PawlError) => {
+      doubtful ||= error.outcome === 'indefinite';
+      return session.ended === undefined;
+    };
+    const releasing = settle(() => service.release(id, grants, forget), { clock, goOn }).then(
+      async (outcome) => {
+        // A release that is forgotten cannot be told from none when it is repeated.
+        const happened =
+          outcome.kind !== 'notHeld' || (doubtful && (await releaseHappened(service, session.id, grants)));
+        session.removeHold(hold);
+        if (happened) this.#released(hold);
+        else hold.lost('the engine says that it is not held');
+      },
+    );
     const unknown = (cause: unknown) => {
       throw hold.loss ?? new OutcomeUnknownError(`the release of lock "${first.name}"`, { cause });
     };

@@ -1,6 +1,6 @@
 import type { AcquireCommand, AcquireOutcome, AskedLock, Grant } from './commands.ts';
 import type { Draft, DraftLock } from './draft.ts';
-import { admit, enter, hasRoom, holderOf, isIdle } from './holders.ts';
+import { admit, enter, hasRoom, holderOf, isIdle, replaceHolder } from './holders.ts';
 import type { RequestedLock, RequestRecord } from './records.ts';
 
 /**
@@ -44,10 +44,12 @@ function letIn(draft: Draft, command: AcquireCommand): AcquireOutcome {
     lock.permits = permits;
     return enter(lock, { ...command, mode });
   });
+  const { inbox, lockDelayMs } = command;
   draft.putRequest(command, {
     state: 'held',
     locks: requested(command, null),
-    lockDelayMs: command.lockDelayMs,
+    lockDelayMs,
+    inbox,
     how: null,
   });
   return { kind: 'granted', grants };
@@ -65,10 +67,12 @@ function queue(draft: Draft, command: AcquireCommand): AcquireOutcome {
     draft.enqueue(lock, { ticket, session, request, mode, owner, inbox, lockDelayMs, barging, several });
     tickets.set(name, ticket);
   }
+  const { inbox, lockDelayMs } = command;
   draft.putRequest(command, {
     state: 'waiting',
     locks: requested(command, tickets),
-    lockDelayMs: command.lockDelayMs,
+    lockDelayMs,
+    inbox,
     how: null,
   });
   return { kind: 'queued', ahead };
@@ -89,6 +93,7 @@ function repeat(draft: Draft, command: AcquireCommand, known: RequestRecord): Ac
       if (holder === undefined) return { kind: 'finished', how: 'broken' };
       grants.push({ name, mode: holder.mode, slot: holder.slot, token: holder.token });
     }
+    if (known.inbox !== command.inbox) moveHolders(draft, command, known);
     return { kind: 'granted', grants };
   }
   return claim(draft, command, known);
@@ -101,6 +106,7 @@ function claim(draft: Draft, command: AcquireCommand, known: RequestRecord): Acq
     ({ asked, lock }) => lock.queue[0]?.ticket === asked.ticket && hasRoom(lock, asked.mode),
   );
   if (!ready) {
+    if (known.inbox !== command.inbox) moveWaiters(draft, command, known);
     const ahead = places.map(({ asked, lock }) => {
       const index = lock.queue.findIndex((waiter) => waiter.ticket === asked.ticket);
       return index >= 0 ? index : lock.waiting - 1;
@@ -113,6 +119,29 @@ function claim(draft: Draft, command: AcquireCommand, known: RequestRecord): Acq
   const outcome = letIn(draft, command);
   for (const { lock } of places) admit(draft, lock);
   return outcome;
+}
+
+/** The client went to another node: news of its grants go there from now on. */
+function moveHolders(draft: Draft, command: AcquireCommand, known: RequestRecord): void {
+  const { inbox } = command;
+  for (const { name } of known.locks) {
+    const lock = draft.lock(name);
+    const holder = holderOf(lock, command);
+    if (holder !== undefined) replaceHolder(lock, command, [{ ...holder, inbox }]);
+  }
+  draft.putRequest(command, { ...known, inbox });
+}
+
+/** The same for its places in queues. */
+function moveWaiters(draft: Draft, command: AcquireCommand, known: RequestRecord): void {
+  const { session, request, owner, inbox, lockDelayMs, barging } = command;
+  const several = known.locks.length > 1;
+  for (const { name, mode, ticket } of known.locks) {
+    if (ticket === null) continue;
+    const waiter = { ticket, session, request, mode, owner, inbox, lockDelayMs, barging, several };
+    draft.replaceWaiter(draft.lock(name), waiter);
+  }
+  draft.putRequest(command, { ...known, inbox });
 }
 
 function asksTheSame(command: AcquireCommand, known: RequestRecord): boolean {

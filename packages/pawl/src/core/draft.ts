@@ -125,6 +125,14 @@ export class Draft {
     lock.changed = true;
   }
 
+  /** Writes a waiter anew, in its place. */
+  replaceWaiter(lock: DraftLock, waiter: Waiter): void {
+    this.#entries.set(waitKey(lock.name, waiter.ticket), encodeWaiter(waiter));
+    lock.queue = lock.queue.map((each) => (each.ticket === waiter.ticket ? waiter : each));
+    // Every change of a queue changes the lock's record, whose version guards it all.
+    lock.changed = true;
+  }
+
   dequeue(lock: DraftLock, ticket: number): void {
     this.#entries.set(waitKey(lock.name, ticket), null);
     lock.queue = lock.queue.filter((waiter) => waiter.ticket !== ticket);

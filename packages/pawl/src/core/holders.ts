@@ -93,7 +93,8 @@ export function admit(draft: Draft, lock: DraftLock): void {
       permits: lock.permits,
       ticket: null,
     };
-    draft.putRequest(to, { state: 'held', locks: [requested], lockDelayMs: first.lockDelayMs, how: null });
+    const { lockDelayMs, inbox } = first;
+    draft.putRequest(to, { state: 'held', locks: [requested], lockDelayMs, inbox, how: null });
     draft.tell(first.inbox, { kind: 'granted', to, grants: [grant] });
   }
 }

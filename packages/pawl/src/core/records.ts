@@ -71,6 +71,8 @@ export interface RequestRecord {
   readonly locks: readonly RequestedLock[];
   /** As in {@link Holder.lockDelayMs}: whoever buries the session knows from here whether ghosts are needed. */
   readonly lockDelayMs: number;
+  /** Where the news for it go: to the node that last asked for it. */
+  readonly inbox?: string;
   /** Of a `done` request, how it ended. */
   readonly how: 'released' | 'cancelled' | 'broken' | 'transferred' | null;
 }

@@ -25,7 +25,7 @@ export function transfer(draft: Draft, command: TransferCommand): TransferOutcom
     if (holder !== undefined) replaceHolder(lock, command, [{ ...holder, ...to, owner, inbox }]);
   }
   draft.requireAlive(command.session);
-  draft.putRequest(to, known);
+  draft.putRequest(to, { ...known, inbox: command.inbox });
   if (forget) draft.deleteRequest(command);
   else draft.putRequest(command, { ...known, state: 'done', how: 'transferred' });
   return { kind: 'transferred', grants };

@@ -86,7 +86,7 @@ export class LockNode implements LockService {
 
   async keepAlive(session: string, holds: readonly Hold[]): Promise<KeepAliveAnswer> {
     const alive = (await this.#engine.keepAlive([session])).has(session);
-    if (!alive) return { alive, gone: holds };
+    if (!alive || holds.length === 0) return { alive, gone: holds };
     const keys = [...new Set(holds.map(({ request }) => requestKey(session, request)))];
     const { entries } = await this.#engine.read({ keys, ranges: [] });
     const held = new Set<string>();
@@ -184,7 +184,9 @@ export class LockNode implements LockService {
 
   listen(session: string, listener: (event: SessionEvent) => void): () => void {
     this.#listeners.set(session, listener);
-    return () => this.#listeners.delete(session);
+    return () => {
+      if (this.#listeners.get(session) === listener) this.#listeners.delete(session);
+    };
   }
 
   /** Waits for burials under way and stops. Sessions stay as they are: their clients may go on at another node. */

@@ -225,13 +225,27 @@ describe('a lease', () => {
     await lost[Symbol.asyncDispose]();
   });
 
-  it('C5: a release whose reply was lost is repeated, and succeeds', async () => {
+  it.each(['r', undefined])(
+    'C5: a release whose reply was lost is repeated, and succeeds (id %s)',
+    async (requestId) => {
+      const world = new World();
+      const { pawl, faults } = world.process();
+      const lease = await pawl.acquire('a', { ttlMs: 60_000, requestId });
+      faults.failNext('commit', { kind: 'lost' });
+      await world.settle(lease.release());
+      expect(lease.state).toBe('released');
+      expect((await pawl.inspect('a')).holders).toEqual([]);
+    },
+  );
+
+  it('C5: a lock that was taken away before its release, whose reply was lost, is lost', async () => {
     const world = new World();
-    const { pawl, faults } = world.process();
-    const lease = await pawl.acquire('a', { ttlMs: 60_000, requestId: 'r' });
+    const [{ pawl, faults }, other] = [world.process(), world.process()];
+    const lease = await pawl.acquire('a', { ttlMs: 60_000 });
+    faults.onWake = () => 0;
+    await world.settle(other.pawl.breakLock('a', { token: lease.token, reason: 'to see' }));
     faults.failNext('commit', { kind: 'lost' });
-    await world.settle(lease.release());
-    expect((await pawl.inspect('a')).holders).toEqual([]);
+    expect(await world.failure(lease.release())).toMatchObject({ code: 'PAWL_LEASE_LOST' });
   });
 
   it('C5: a release while the engine is away goes on by itself', async () => {

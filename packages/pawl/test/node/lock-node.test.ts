@@ -119,4 +119,38 @@ describe('the node', () => {
     await setup.time.advance(600);
     expect(heard).toEqual(['granted']);
   });
+
+  it('L3: a waiter that goes on at another node is told there of its grant, at once', async () => {
+    const one = new NodeSetup();
+    const second = new NodeSetup(one);
+    const [holder, session] = [await one.openSession(), await one.openSession()];
+    const first = newRequest(holder);
+    const locks = [{ name: 'x', mode: 'exclusive', permits: null }] as const;
+    const grant = granted(await one.acquireAs(first, locks));
+    const waiting = newRequest(session);
+    expect((await one.acquireAs(waiting, locks, true)).kind).toBe('queued');
+    const heard: string[] = [];
+    second.node.listen(session, (event) => heard.push(event.kind));
+    expect((await second.acquireAs(waiting, locks, true)).kind).toBe('queued');
+    await one.node.release(first, [grant], true);
+    // Long before any poll.
+    await one.time.advance(1);
+    expect(heard).toEqual(['granted']);
+    expect((await second.node.inspect('x')).waiting).toBe(0);
+  });
+
+  it('a holder that goes on at another node is told there that its lock was broken', async () => {
+    const one = new NodeSetup();
+    const other = new NodeSetup(one);
+    const session = await one.openSession();
+    const id = newRequest(session);
+    const locks = [{ name: 'x', mode: 'exclusive', permits: null }] as const;
+    const grant = granted(await one.acquireAs(id, locks));
+    const heard: string[] = [];
+    other.node.listen(session, (event) => heard.push(event.kind));
+    expect(granted(await other.acquireAs(id, locks))).toEqual(grant);
+    await one.node.breakHold({ name: 'x', token: grant.token }, 'to see', 'the test');
+    await one.time.advance(1);
+    expect(heard).toEqual(['broken']);
+  });
 });
