@@ -11,8 +11,13 @@ import type { Engine } from '../../src/engines/engine.ts';
 import { checkHistory, type EffectSeen, type GrantSeen } from '../../src/testing/index.ts';
 import type { WorkerSettings } from './worker.ts';
 
-const LOCKS = ['a', 'b', 'c'];
-const CLIENTS = 3;
+export interface ArenaOptions {
+  readonly ttlMs: number;
+  /** How many locks they take turns on; 3 unless set. */
+  readonly locks?: number;
+  /** How many clients there are in each process; 3 unless set. */
+  readonly clients?: number;
+}
 
 /** How long a worker may take to get to the point where it says something, in ms. */
 const LIMIT_MS = 60_000;
@@ -78,14 +83,18 @@ export class Arena {
   readonly workers: Worker[] = [];
   readonly #killed: Worker[] = [];
   readonly #ttlMs: number;
+  readonly #locks: readonly string[];
+  readonly #clients: number;
   readonly #folder = mkdtempSync(join(tmpdir(), 'pawl-faults-'));
 
-  constructor(ttlMs: number) {
+  constructor({ ttlMs, locks = 3, clients = 3 }: ArenaOptions) {
     this.#ttlMs = ttlMs;
+    this.#locks = Array.from({ length: locks }, (_, i) => `lock-${i}`);
+    this.#clients = clients;
     const db = this.#resource();
     db.exec(`PRAGMA journal_mode = WAL; CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
       CREATE TABLE effect (resource TEXT NOT NULL, token INTEGER NOT NULL, value INTEGER NOT NULL)`);
-    for (const lock of LOCKS) db.prepare('INSERT INTO counter VALUES (?, 0)').run(lock);
+    for (const lock of this.#locks) db.prepare('INSERT INTO counter VALUES (?, 0)').run(lock);
     db.close();
   }
 
@@ -101,8 +110,8 @@ export class Arena {
           name: `worker-${this.workers.length}`,
           address,
           resource: this.file('resource.db'),
-          locks: LOCKS,
-          clients: CLIENTS,
+          locks: this.#locks,
+          clients: this.#clients,
           ttlMs: this.#ttlMs,
         }),
       );

@@ -19,7 +19,7 @@ export interface HurtableStore {
  */
 export async function sufferFaults(store: HurtableStore): Promise<void> {
   const { ttlMs } = store;
-  const arena = new Arena(ttlMs);
+  const arena = new Arena({ ttlMs });
   const proxy = new TcpProxy(store.port);
   try {
     const proxied = store.address(await proxy.listen());

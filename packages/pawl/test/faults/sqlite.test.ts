@@ -6,7 +6,7 @@ import { Arena } from './arena.ts';
 describe('faults around SQLite', () => {
   it('S1–S8: hold while one process is paused for three times its TTL, and another killed', async () => {
     const ttlMs = 1000;
-    const arena = new Arena(ttlMs);
+    const arena = new Arena({ ttlMs });
     try {
       const path = arena.file('locks.db');
       await arena.start([path, path, path]);

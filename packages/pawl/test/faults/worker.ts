@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openStore } from '../../src/cli/store-address.ts';
 import { open } from '../../src/client/open.ts';
+import { connect } from '../../src/client/remote/connect.ts';
 import { sqliteFence } from '../../src/fences/sqlite.ts';
 
 export interface WorkerSettings {
@@ -42,8 +43,9 @@ const read = db.prepare('SELECT value FROM counter WHERE name = ?');
 const write = db.prepare('UPDATE counter SET value = ? WHERE name = ?');
 const log = db.prepare('INSERT INTO effect (resource, token, value) VALUES (?, ?, ?)');
 
-const store = await openStore(settings.address);
-const pawl = open(store.engine);
+const remote = settings.address.startsWith('http');
+const store = remote ? undefined : await openStore(settings.address);
+const pawl = store === undefined ? await connect(settings.address) : open(store.engine);
 say({ kind: 'ready' });
 
 async function work(client: string): Promise<void> {
@@ -92,7 +94,7 @@ function tell(error: unknown): void {
 
 await Promise.all(Array.from({ length: settings.clients }, (_, i) => work(`${settings.name}.${i}`)));
 await pawl.close().catch(tell);
-await store.close();
+await store?.close();
 db.close();
 say({ kind: 'done' });
 process.exit(0);
