@@ -56,11 +56,12 @@ export async function measureHandOver(
   contestant: Contestant,
   clients: number,
   forMs: number,
+  contenders = CONTENDERS,
 ): Promise<HandOver> {
   const connected: LockClient[] = [];
   try {
     for (let i = 0; i < clients; i += 1) connected.push(await contestant.connect(clients));
-    const timesMs = await handOver(connected, `contended-by-${clients}`, forMs);
+    const timesMs = await handOver(connected, `contended-by-${contenders}-of-${clients}`, forMs, contenders);
     return { ...quantiles(timesMs), count: timesMs.length };
   } finally {
     for (const client of connected) await client.close();
@@ -70,7 +71,12 @@ export async function measureHandOver(
 /** By one client for all, and by one for each. */
 export const HAND_OVER_CLIENTS = { shared: 1, each: CONTENDERS } as const;
 
-async function handOver(clients: readonly LockClient[], lock: string, forMs: number): Promise<number[]> {
+async function handOver(
+  clients: readonly LockClient[],
+  lock: string,
+  forMs: number,
+  contending: number,
+): Promise<number[]> {
   const timesMs: number[] = [];
   const startedAt = performance.now();
   const warmUntil = startedAt + forMs * WARM_UP_SHARE;
@@ -96,7 +102,7 @@ async function handOver(clients: readonly LockClient[], lock: string, forMs: num
     }
     released?.granted();
   };
-  const contenders = Array.from({ length: CONTENDERS }, (_, i) => clients[i % clients.length]);
+  const contenders = Array.from({ length: contending }, (_, i) => clients[i % clients.length]);
   await Promise.all(contenders.filter((client) => client !== undefined).map(contend));
   return timesMs;
 }

@@ -40,6 +40,7 @@ export interface UnfencedWrites {
   readonly query: string | undefined;
   /** The row that was written last, where it is known. */
   readonly row: string | undefined;
+  /** How many statements it were; in SQLite, how many rows. */
   readonly count: number;
   readonly firstAt: Date;
   readonly lastAt: Date;

@@ -3,6 +3,7 @@ export type { Bearer, BearerRules, SequencerRules } from './bearer.ts';
 export {
   FenceError,
   FenceUsageError,
+  FenceVersionError,
   InvalidSequencerError,
   InvalidTokenError,
   MissingTokenError,

@@ -33,11 +33,12 @@ export async function endProcess(child: ChildProcess, signal: NodeJS.Signals): P
   await ended;
 }
 
-/** Runs the program of `docs/<page>.md` that imports `pawl/<page>/<name>`. @returns what it printed. */
+/** Runs the first program of `docs/<page>.md` that imports `pawl/<page>/<name>` and has `also` in it. @returns what it printed. */
 export function runDocumented(
   name: string,
   environment: Readonly<Record<string, string>>,
   page = 'engines',
+  also = '',
 ): string {
   const root = fileURLToPath(new URL('../../../../', import.meta.url));
   const programs = readFileSync(join(root, `docs/${page}.md`), 'utf8').matchAll(
@@ -45,7 +46,7 @@ export function runDocumented(
   );
   const program = [...programs]
     .map((match) => match[1] ?? '')
-    .find((text) => text.includes(`pawl/${page}/${name}'`));
+    .find((text) => text.includes(`pawl/${page}/${name}'`) && text.includes(also));
   if (program === undefined) throw new Error(`docs/${page}.md has no program for ${name}.`);
   // Inside the workspace, so that the program finds the package and the driver.
   const folder = mkdtempSync(join(root, 'test', '.snippets-'));

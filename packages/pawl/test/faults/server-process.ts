@@ -18,6 +18,10 @@ export class ServerProcess {
     return `http://127.0.0.1:${this.#port}`;
   }
 
+  get pid(): number {
+    return this.#process?.pid ?? 0;
+  }
+
   /** Resolves once it serves. */
   async start(): Promise<void> {
     if (this.#port === 0) this.#port = await freePort();

@@ -7,6 +7,7 @@ import mysql, {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_TOKEN } from '../../src/fences/index.ts';
 import { columnFence, mysqlFence } from '../../src/fences/mysql/index.ts';
+import { runDocumented } from '../engines/server-tools.ts';
 import { databaseFence } from './database-fences.ts';
 import { haveMariadb, MariadbServer } from './mariadb-server.ts';
 import { tellPauses } from './pauses.ts';
@@ -213,6 +214,10 @@ describe.skipIf(!have)('the fence in MariaDB', () => {
       expect(rows[0]?.paid).toBe(7);
     });
   });
+
+  it('the program of the documentation runs', () => {
+    expect(runDocumented('mysql', { MYSQL_URL: server.address }, 'fences')).toBe('[ { balance: 150 } ]\n');
+  }, 60_000);
 
   tellPauses('mysql', () => ({
     address: server.address,

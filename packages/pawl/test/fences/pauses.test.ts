@@ -64,6 +64,8 @@ describe('an account behind a server', () => {
         response.end(`${balance}`);
       }),
     );
+    // The connection of the stopped process has to be there when it goes on.
+    server.keepAliveTimeout = 600_000;
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   });
   afterAll(() => {

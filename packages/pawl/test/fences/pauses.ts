@@ -27,7 +27,8 @@ interface Account {
   reset(): Promise<void>;
 }
 
-const TTL_MS = 400;
+/** Long enough for a busy machine to keep a lease that nobody stopped. */
+const TTL_MS = 1500;
 
 /** The story of two real processes, one of which is stopped for longer than its lease. */
 export function tellPauses(database: PausedTask['database'], account: () => Account): void {

@@ -6,6 +6,7 @@ import {
   postgresFence,
 } from '../../src/fences/postgres/index.ts';
 import { PostgresServer, postgresPrograms } from '../engines/postgres-server.ts';
+import { runDocumented } from '../engines/server-tools.ts';
 import { databaseFence } from './database-fences.ts';
 import { tellPauses } from './pauses.ts';
 
@@ -265,6 +266,25 @@ describe.skipIf(bin === undefined)('the fence in Postgres', () => {
       await own.end();
       await expect(fence.raise(pool, 'of a program', 2n)).rejects.toThrow(stale);
     });
+  });
+
+  describe('the programs of the documentation', () => {
+    const run = (also?: string) => {
+      const env = {
+        PGHOST: '127.0.0.1',
+        PGPORT: String(server.port),
+        PGUSER: 'postgres',
+        PGDATABASE: 'documented',
+      };
+      return runDocumented('postgres', env, 'fences', also);
+    };
+    beforeAll(() => pool.query('CREATE DATABASE documented'));
+
+    it('run', () => {
+      expect(run()).toContain('"account:1" refused token 1, since it has honoured 2');
+      expect(run('Kysely')).toBe('[ { paid: true } ]\n');
+      expect(run('columnFence')).toBe('written: true\n');
+    }, 60_000);
   });
 
   tellPauses('postgres', () => ({

@@ -6,7 +6,8 @@
  * without the fence. `guard` runs only where something is lacking.
  *
  * An audit must not make anybody wait: it counts in a row that nobody else has locked, and makes another where there is none, so there are as
- * many rows for one way of writing as transactions that wrote so at once. Above READ COMMITTED even that could fail the writer's transaction;
+ * many rows for one way of writing as transactions that wrote so at once. It records a statement of the client once, however many rows it
+ * writes: what was recorded of the present one stands in a setting. Above READ COMMITTED even that could fail the writer's transaction;
  * there it only adds rows. Whatever fails in it is but a warning.
  */
 export function guardFunctions(schema: string): string {
@@ -72,6 +73,8 @@ DECLARE
   needed text := TG_ARGV[1];
   carried text[];
   reason text;
+  statement text;
+  recorded text;
   outlined text;
   way text;
 BEGIN
@@ -97,6 +100,15 @@ BEGIN
                || format(' (from other languages: CALL ${schema}.honour(%L, TOKEN)).', CASE needed WHEN '' THEN 'RESOURCE' ELSE needed END) END,
       HINT = format('To let such writes pass and only record them: pawl fence install --table %s --audit', relation);
   END IF;
+  statement := concat(txid_current(), ' ', statement_timestamp());
+  recorded := current_setting('${schema}.recorded', true);
+  IF recorded IS NULL OR NOT starts_with(recorded, statement) THEN recorded := statement; END IF;
+  way := concat(chr(30), relation, ' ', TG_OP, ' ', reason, chr(30));
+  IF strpos(recorded, way) > 0 THEN
+    IF TG_LEVEL = 'STATEMENT' THEN RETURN NULL; END IF;
+    RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+  END IF;
+  PERFORM set_config('${schema}.recorded', recorded || way, true);
   BEGIN
     outlined := ${schema}.outline(current_query());
     way := md5(concat_ws(chr(1), relation, TG_OP, reason, current_setting('application_name'), session_user, outlined));

@@ -10,7 +10,7 @@ import {
   rowsOf,
   textValue,
 } from './client.ts';
-import { DEFAULT_SCHEMA, prepareSchema } from './schema.ts';
+import { DEFAULT_SCHEMA, isPrepared, prepareSchema } from './schema.ts';
 
 export interface PostgresGuardOptions extends GuardOptions {
   /** As for the fence; `pawl_fence` unless set. */
@@ -82,8 +82,8 @@ export async function removeGuard(
 ): Promise<void> {
   const { table, schema = DEFAULT_SCHEMA } = options;
   checkSchema(schema);
-  await prepareSchema(client, schema);
   const { name } = await findTable(client, table);
+  if (!(await isPrepared(client, schema))) return;
   const forget = `DELETE FROM ${schema}.unfenced WHERE relation = ${textValue(name)}`;
   await client.query([...drops(name), forget].join('; '));
 }
@@ -95,6 +95,8 @@ export async function guardReport(
 ): Promise<GuardReport> {
   const { schema = DEFAULT_SCHEMA } = options;
   checkSchema(schema);
+  // To ask makes nothing.
+  if (!(await isPrepared(client, schema))) return { guards: [], unfenced: [] };
   await prepareSchema(client, schema);
   await foldRecords(client, schema);
   const guards = rowsOf<{ name: string; arguments: string }>(

@@ -28,10 +28,8 @@ export const BAD_NAME = 'PW004';
  * It is a procedure, which costs a third of what a function does, and has as few expressions as can be: each is set up anew in each transaction.
  */
 function tables(schema: string): string {
-  const entry = "txid_current(), ' ', of_token, ' ', of_resource, chr(30)";
-  const carry = `set_config('${schema}.tokens', CASE
-    WHEN strpos(current_setting('${schema}.tokens', true), concat(chr(30), ${entry})) > 0 THEN current_setting('${schema}.tokens')
-    ELSE concat(coalesce(nullif(current_setting('${schema}.tokens', true), ''), chr(30)), ${entry}) END, true)`;
+  const carry = `set_config('${schema}.tokens',
+    concat(current_setting('${schema}.tokens', true), chr(30), txid_current(), ' ', of_token, ' ', of_resource, chr(30)), true)`;
   return `
 SELECT pg_advisory_xact_lock(hashtext('pawl fence ' || '${schema}'));
 CREATE SCHEMA IF NOT EXISTS ${schema};
@@ -75,6 +73,12 @@ END $$;
 ${guardFunctions(schema)}`;
 }
 
+/** Whether somebody has made the tables. */
+export async function isPrepared(client: PostgresClient, schema: string): Promise<boolean> {
+  const answer = await client.query(`SELECT to_regclass('${schema}.meta')::text AS meta`);
+  return rowsOf<{ meta: string | null }>(answer)[0]?.meta != null;
+}
+
 /** Whether the tables are there for good: made by a transaction that is not the present one. */
 export type Readiness = 'for good' | 'in this transaction';
 
@@ -84,8 +88,7 @@ export type Readiness = 'for good' | 'in this transaction';
  * @throws FenceVersionError where a newer Pawl made them.
  */
 export async function prepareSchema(client: PostgresClient, schema: string): Promise<Readiness> {
-  const answer = await client.query(`SELECT to_regclass('${schema}.meta')::text AS meta`);
-  const made = rowsOf<{ meta: string | null }>(answer)[0]?.meta == null;
+  const made = !(await isPrepared(client, schema));
   if (made) await client.query(tables(schema));
   const [meta] = rowsOf<{ format: number; own: boolean | null }>(
     await client.query(
