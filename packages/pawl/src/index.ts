@@ -7,6 +7,7 @@ export { type AcquireSettings, DEFAULT_TTL_MS } from './client/options.ts';
 export { type BreakSettings, type LockAsk, Pawl, type Semaphore } from './client/pawl.ts';
 export { type ConnectOptions, connect } from './client/remote/connect.ts';
 export type { TlsSettings } from './client/remote/tls.ts';
+export type { PawlSpan, PawlTracer } from './client/tracing.ts';
 export type { WatchSettings } from './client/watching.ts';
 export type { LockSettings } from './client/with-lock.ts';
 export { type Clock, systemClock, type Timer } from './clock.ts';

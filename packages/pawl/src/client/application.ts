@@ -180,6 +180,7 @@ export class Application implements Applicant {
 
   #onQueued(ahead: number): void {
     this.#queued = true;
+    this.#settings.onQueued?.();
     if (this.#settings.waitMs === 0) this.#fail(new HeldError(this.#name));
     const { requestId } = this;
     for (const name of this.names) this.#context.announcer.emit('queued', { name, requestId, ahead });

@@ -3,10 +3,13 @@ import type { Engine } from '../engines/engine.ts';
 import { InvalidArgumentError } from '../errors.ts';
 import { LockNode } from '../node/lock-node.ts';
 import { Pawl } from './pawl.ts';
+import type { PawlTracer } from './tracing.ts';
 
 export interface OpenOptions {
   /** The system's clock unless set; tests pass a simulated one. Use the engine's. */
   readonly clock?: Clock;
+  /** Makes a span for each acquire; such as `trace.getTracer('pawl')` of `@opentelemetry/api`. */
+  readonly tracer?: PawlTracer;
   /** The most that may queue for one lock, from 1; 100,000 unless set. */
   readonly maxWaiters?: number;
 }

@@ -52,6 +52,8 @@ export interface CheckedSettings {
   readonly owner: Owner;
   readonly lockDelayMs: number;
   readonly barging: boolean;
+  /** Called when it comes to stand in a queue. */
+  readonly onQueued?: (() => void) | undefined;
 }
 
 /** @throws InvalidArgumentError, TtlTooShortError */

@@ -7,10 +7,19 @@ import type { BreakTarget, LockService, LockState } from '../node/service.ts';
 import { isToken } from '../token.ts';
 import { type Campaign, type ElectSettings, elect, observe } from './election.ts';
 import { Announcer, type PawlEventName, type PawlEvents } from './events.ts';
+import type { Hold } from './hold.ts';
 import { Lease, LeaseSet } from './lease.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
-import { type AcquireSettings, checkName, checkPermits, checkSettings, MOST_LOCKS } from './options.ts';
+import {
+  type AcquireSettings,
+  type CheckedSettings,
+  checkName,
+  checkPermits,
+  checkSettings,
+  MOST_LOCKS,
+} from './options.ts';
 import { Scopes } from './scope.ts';
+import { type PawlTracer, Tracing } from './tracing.ts';
 import { type WatchSettings, watch } from './watching.ts';
 import { type LockSettings, runUnder } from './with-lock.ts';
 
@@ -45,6 +54,8 @@ export interface Semaphore {
 
 export interface PawlOptions {
   readonly clock?: Clock;
+  /** Makes a span for each acquire; such as `trace.getTracer('pawl')` of `@opentelemetry/api`. */
+  readonly tracer?: PawlTracer | undefined;
 }
 
 /** A client: acquires locks, keeps its leases alive, and tells when one is at risk or lost. Made by `open`. */
@@ -56,9 +67,14 @@ export class Pawl implements AsyncDisposable {
   readonly #announcer = new Announcer();
   readonly #scopes = new Scopes();
   readonly #keeper: LeaseKeeper;
+  readonly #tracing: Tracing | undefined;
 
   constructor(service: LockService, options: PawlOptions = {}) {
-    const { clock = systemClock } = options;
+    const { clock = systemClock, tracer } = options;
+    if (tracer !== undefined && typeof tracer?.startSpan !== 'function') {
+      throw new InvalidArgumentError('tracer', 'a tracer of @opentelemetry/api', tracer);
+    }
+    this.#tracing = tracer === undefined ? undefined : new Tracing(tracer, service);
     this.guarantees = service.guarantees;
     this.#service = service;
     this.#clock = clock;
@@ -143,7 +159,7 @@ export class Pawl implements AsyncDisposable {
     if (new Set(locks.map((lock) => lock.name)).size < locks.length) {
       throw new InvalidArgumentError('asks', 'a list that names no lock twice', asks);
     }
-    return new LeaseSet(await this.#keeper.acquire(locks, checked), this.#keeper);
+    return new LeaseSet(await this.#hold(locks, checked), this.#keeper);
   }
 
   /**
@@ -253,10 +269,12 @@ export class Pawl implements AsyncDisposable {
     if (permits !== null && checked.mode === 'shared') {
       throw new InvalidArgumentError('mode', '"exclusive" for a semaphore', checked.mode);
     }
-    return new Lease(
-      await this.#keeper.acquire([{ name, mode: checked.mode, permits }], checked),
-      this.#keeper,
-    );
+    return new Lease(await this.#hold([{ name, mode: checked.mode, permits }], checked), this.#keeper);
+  }
+
+  #hold(locks: readonly AskedLock[], settings: CheckedSettings): Promise<Hold> {
+    const run = (traced: CheckedSettings) => this.#keeper.acquire(locks, traced);
+    return this.#tracing === undefined ? run(settings) : this.#tracing.acquire(locks, settings, run);
   }
 
   async #runUnder<T>(

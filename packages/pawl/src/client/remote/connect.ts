@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../../clock.ts';
 import { EngineUnavailableError, InvalidArgumentError } from '../../errors.ts';
 import { Pawl } from '../pawl.ts';
 import { within } from '../settle.ts';
+import type { PawlTracer } from '../tracing.ts';
 import { RemoteService } from './remote-service.ts';
 import type { TlsSettings } from './tls.ts';
 
@@ -12,6 +13,8 @@ export interface ConnectOptions {
   /** A bearer token, where the server asks for one. */
   readonly token?: string;
   readonly tls?: TlsSettings;
+  /** Makes a span for each acquire; such as `trace.getTracer('pawl')` of `@opentelemetry/api`. */
+  readonly tracer?: PawlTracer;
   /** The system's clock unless set. */
   readonly clock?: Clock;
 }
@@ -35,7 +38,7 @@ export async function connect(urls: string | readonly string[], options: Connect
   const service = new RemoteService({ urls: list, dialer: new SocketDialer(token, tls), clock });
   try {
     const greeted = await within(clock, CONNECT_LIMIT_MS, service.ready());
-    if (greeted !== undefined) return new Pawl(service, { clock });
+    if (greeted !== undefined) return new Pawl(service, { clock, tracer: options.tracer });
     throw new EngineUnavailableError(
       `No server could be reached within ${CONNECT_LIMIT_MS} ms at ${list.join(', ')}.`,
       'definite',
