@@ -15,18 +15,20 @@ export function advisoryLocks(name: string, port: number): Contestant {
       return {
         acquire: async (lock) => {
           const connection = await pool.connect();
-          await connection.query({
-            name: 'lock',
-            text: 'SELECT pg_advisory_lock(hashtextextended($1, 0))',
-            values: [lock],
-          });
+          const call = async (text: string, name: string) => {
+            try {
+              await connection.query({ name, text, values: [lock] });
+            } catch (error) {
+              // The lock ends with its connection.
+              connection.release(true);
+              throw error;
+            }
+          };
+          connection.on('error', ignore);
+          await call('SELECT pg_advisory_lock(hashtextextended($1, 0))', 'lock');
           return async () => {
-            await connection.query({
-              name: 'unlock',
-              text: 'SELECT pg_advisory_unlock(hashtextextended($1, 0))',
-              values: [lock],
-            });
-            connection.release();
+            await call('SELECT pg_advisory_unlock(hashtextextended($1, 0))', 'unlock');
+            connection.off('error', ignore).release();
           };
         },
         close: () => pool.end(),
@@ -34,3 +36,6 @@ export function advisoryLocks(name: string, port: number): Contestant {
     },
   };
 }
+
+/** A connection that is lost says so at its next query too. */
+function ignore(): void {}

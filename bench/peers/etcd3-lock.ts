@@ -2,7 +2,7 @@ import { Etcd3, EtcdLockFailedError } from 'etcd3';
 import { type Contestant, RETRY_MS, TTL_MS, untilGranted } from '../contestant.ts';
 
 /** The lock of npm `etcd3`: a lease and a key for each acquire. It rejects where the lock is held. */
-export function etcd3Lock(hosts: string[]): Contestant {
+export function etcd3Lock(hosts: string[], ttlMs = TTL_MS): Contestant {
   return {
     name: 'etcd3',
     kind: 'peer',
@@ -10,7 +10,7 @@ export function etcd3Lock(hosts: string[]): Contestant {
     connect: async () => {
       const client = new Etcd3({ hosts });
       const attempt = async (name: string) => {
-        const lock = client.lock(name).ttl(TTL_MS / 1000);
+        const lock = client.lock(name).ttl(ttlMs / 1000);
         try {
           return await lock.acquire();
         } catch (error) {

@@ -3,7 +3,7 @@ import { type Contestant, TTL_MS } from '../contestant.ts';
 import { connectRedis } from '../redis-connection.ts';
 
 /** npm `redlock` with the settings it has by default, on one Redis or on several. */
-export function redlockPackage(name: string, ports: readonly number[]): Contestant {
+export function redlockPackage(name: string, ports: readonly number[], ttlMs = TTL_MS): Contestant {
   return {
     name,
     kind: 'peer',
@@ -14,7 +14,7 @@ export function redlockPackage(name: string, ports: readonly number[]): Contesta
       const acquire = async (lock: string): Promise<Lock> => {
         for (;;) {
           try {
-            return await redlock.acquire([lock], TTL_MS);
+            return await redlock.acquire([lock], ttlMs);
           } catch (error) {
             // It gives up after ten retries; here it goes on.
             if (!(error instanceof ExecutionError)) throw error;

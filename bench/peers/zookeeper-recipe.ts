@@ -3,13 +3,13 @@ import zookeeper, { type Client } from 'node-zookeeper-client';
 import { type Contestant, TTL_MS } from '../contestant.ts';
 
 /** The lock recipe of ZooKeeper's own pages with npm `node-zookeeper-client`: each waiter watches the one before it. */
-export function zookeeperRecipe(name: string, port: number): Contestant {
+export function zookeeperRecipe(name: string, port: number, ttlMs = TTL_MS): Contestant {
   return {
     name,
     kind: 'peer',
     waits: 'queue, by a watch',
     connect: async () => {
-      const client = zookeeper.createClient(`127.0.0.1:${port}`, { sessionTimeout: TTL_MS });
+      const client = zookeeper.createClient(`127.0.0.1:${port}`, { sessionTimeout: ttlMs });
       const connected = once(client, 'connected');
       client.connect();
       await connected;
@@ -46,8 +46,18 @@ async function untilFirst(client: Client, path: string, own: string): Promise<vo
     const predecessor = before.at(-1);
     if (predecessor === undefined) return;
     const gone = Promise.withResolvers<void>();
-    const stat = await called((done) => client.exists(`${path}/${predecessor}`, () => gone.resolve(), done));
-    if (stat) await gone.promise;
+    // Whoever asks for the predecessor is told of the end of the session as well.
+    gone.promise.catch(() => {});
+    const expired = () => gone.reject(new Error('The session of a waiter has expired.'));
+    client.once('expired', expired);
+    try {
+      const stat = await called((done) =>
+        client.exists(`${path}/${predecessor}`, () => gone.resolve(), done),
+      );
+      if (stat) await gone.promise;
+    } finally {
+      client.off('expired', expired);
+    }
   }
 }
 

@@ -73,12 +73,15 @@ export function sqliteFence(db: SqliteDatabase, options: SqliteFenceOptions = {}
      ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE excluded.token >= token AND token >= ?
      RETURNING 1 AS honoured`,
   );
+  const current = db.prepare(`SELECT 1 FROM ${table} WHERE resource = ? AND token = ?`);
   // As text: a token may be beyond what a number holds exactly.
   const highest = db.prepare(`SELECT CAST(token AS TEXT) AS token FROM ${table} WHERE resource = ?`);
 
   const raise = (resource: string, bearer: Bearer): Token => {
     checkResource(resource);
     const { token, floor } = claimOf(resource, bearer, options);
+    // Most writes are not the first under their token, and need not write it again.
+    if (current.get(resource, token) !== undefined) return token;
     if (honour.get(resource, token, floor, resource, floor) !== undefined) return token;
     const row = highest.get(resource) as { token: string } | undefined;
     const honoured = parseToken(row?.token);

@@ -72,33 +72,40 @@ describe.skipIf(bin === undefined)('the guard in Postgres', () => {
       expect(await invoices.paid(1)).toBe(1);
     });
 
-    it('S7: a setting that somebody made by hand, or left to the session, is no token', async () => {
-      await invoices.guard();
-      await invoices.fence.raise(invoices.pool, 'ledger', 5n);
-      await invoices.inTransaction(async (client) => {
-        await invoices.fence.fenced(client, 5n, 'ledger');
-        await client.query(
-          "SELECT set_config('pawl_fence.tokens', current_setting('pawl_fence.tokens'), false)",
-        );
-        await client.query('COMMIT');
-        await expect(pay(client, 1)).rejects.toThrow(missing);
-        await client.query('RESET pawl_fence.tokens; BEGIN');
-        const forge = (token: number) =>
-          client.query(
-            `SELECT set_config('pawl_fence.tokens', concat(chr(30), txid_current(), ' ${token} ledger', chr(30)), true)`,
+    it.each([
+      ['any resource', {}],
+      ['one', { resource: 'ledger' }],
+    ])(
+      'S7: a setting that somebody made by hand, or left to the session, is no token of %s',
+      async (_what, options) => {
+        await invoices.guard(options);
+        await invoices.fence.raise(invoices.pool, 'ledger', 5n);
+        await invoices.inTransaction(async (client) => {
+          await invoices.fence.fenced(client, 5n, 'ledger');
+          await client.query(
+            "SELECT set_config('pawl_fence.tokens', current_setting('pawl_fence.tokens'), false)",
           );
-        await forge(4);
-        await expect(pay(client, 1)).rejects.toThrow(stale);
-        await client.query('ROLLBACK; BEGIN');
-        await forge(5);
-        // Now its row is locked, as if it had called the fence.
-        await pay(client, 1);
-        const raised = invoices.fence.raise(invoices.pool, 'ledger', 6n);
-        await client.query('COMMIT');
-        await raised;
-      });
-      expect(await invoices.paid(1)).toBe(1);
-    });
+          await client.query('COMMIT');
+          await expect(pay(client, 1)).rejects.toThrow(missing);
+          await client.query('RESET pawl_fence.tokens');
+          await client.query('BEGIN');
+          const forge = (token: number) =>
+            client.query(
+              `SELECT set_config('pawl_fence.tokens', concat(chr(30), txid_current(), ' ${token} ledger', chr(30)), true)`,
+            );
+          await forge(4);
+          await expect(pay(client, 1)).rejects.toThrow(stale);
+          await client.query('ROLLBACK; BEGIN');
+          await forge(5);
+          // Now its row is locked, as if it had called the fence.
+          await pay(client, 1);
+          const raised = invoices.fence.raise(invoices.pool, 'ledger', 6n);
+          await client.query('COMMIT');
+          await raised;
+        });
+        expect(await invoices.paid(1)).toBe(1);
+      },
+    );
 
     it('S7: a token that was honoured in a part that was rolled back counts no more', async () => {
       await invoices.guard();
