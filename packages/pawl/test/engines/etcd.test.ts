@@ -4,6 +4,7 @@ import { type EtcdEngineOptions, etcdEngine } from '../../src/engines/etcd/index
 import { engineConformance } from '../../src/testing/index.ts';
 import { EtcdServer, haveEtcd } from './etcd-server.ts';
 import { runDocumented } from './server-tools.ts';
+import { seeEachOther } from './two-clients.ts';
 import { oneReleaseWakesOne } from './wakes.ts';
 
 const have = haveEtcd();
@@ -25,17 +26,7 @@ describe.skipIf(!have)('one etcd', () => {
 
   it('S1, S2, L2: two clients see each other’s locks, queues and tokens', async () => {
     const prefix = newPrefix();
-    const [one, other] = [await engineOn(prefix), await engineOn(prefix)];
-    const [a, b] = [open(one), open(other)];
-    const first = await a.acquire('x');
-    expect(await b.tryAcquire('x')).toBeNull();
-    const waiting = b.acquire('x', { waitMs: 10_000 });
-    for await (const state of a.watch('x', { everyMs: 10 })) if (state.waiting === 1) break;
-    await first.release();
-    const second = await waiting;
-    expect(second.token).toBeGreaterThan(first.token);
-    expect((await a.inspect('x')).holders.map((holder) => holder.token)).toEqual([second.token]);
-    for (const each of [a, b, one, other]) await each.close();
+    await seeEachOther(await engineOn(prefix), await engineOn(prefix));
   });
 
   it('L2, L3: 300 clients that want one lock at once get it one after the other', async () => {

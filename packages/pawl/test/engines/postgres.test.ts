@@ -5,6 +5,7 @@ import { type PostgresPool, postgresEngine } from '../../src/engines/postgres/in
 import { engineConformance } from '../../src/testing/index.ts';
 import { PostgresServer, postgresPrograms } from './postgres-server.ts';
 import { runDocumented } from './server-tools.ts';
+import { seeEachOther } from './two-clients.ts';
 import { oneReleaseWakesOne } from './wakes.ts';
 
 const bin = postgresPrograms();
@@ -61,20 +62,8 @@ describe.skipIf(bin === undefined)('with a Postgres server', () => {
 
   it('S1, S2, L2: two clients see each other’s locks, queues and tokens', async () => {
     const schema = newSchema();
-    const engines = [
-      await postgresEngine({ pool: connect(), schema }),
-      await postgresEngine({ pool: connect(), schema }),
-    ] as const;
-    const [a, b] = [open(engines[0]), open(engines[1])];
-    const first = await a.acquire('x');
-    expect(await b.tryAcquire('x')).toBeNull();
-    const waiting = b.acquire('x', { waitMs: 10_000 });
-    for await (const state of a.watch('x', { everyMs: 10 })) if (state.waiting === 1) break;
-    await first.release();
-    const second = await waiting;
-    expect(second.token).toBeGreaterThan(first.token);
-    expect((await a.inspect('x')).holders.map((holder) => holder.token)).toEqual([second.token]);
-    for (const each of [a, b, ...engines]) await each.close();
+    const engine = () => postgresEngine({ pool: connect(), schema });
+    await seeEachOther(await engine(), await engine());
   });
 
   it('L3: with 1,000 waiters on four nodes one release wakes one of them', async () => {

@@ -6,6 +6,7 @@ import { type RedisConnection, type RedisEngineOptions, redisEngine } from '../.
 import { engineConformance } from '../../src/testing/index.ts';
 import { haveRedis, RedisServer } from './redis-server.ts';
 import { freePort, runDocumented } from './server-tools.ts';
+import { seeEachOther } from './two-clients.ts';
 import { oneReleaseWakesOne } from './wakes.ts';
 
 type Client = RedisEngineOptions['client'];
@@ -59,19 +60,9 @@ function conformance(name: string, client: () => Promise<Client>): void {
   });
 }
 
-async function seeEachOther(one: Client, other: Client): Promise<void> {
+function shareStore(one: Client, other: Client): Promise<void> {
   const prefix = newPrefix();
-  const engines = [redisEngine({ client: one, prefix }), redisEngine({ client: other, prefix })] as const;
-  const [a, b] = [open(engines[0]), open(engines[1])];
-  const first = await a.acquire('x');
-  expect(await b.tryAcquire('x')).toBeNull();
-  const waiting = b.acquire('x', { waitMs: 10_000 });
-  for await (const state of a.watch('x', { everyMs: 10 })) if (state.waiting === 1) break;
-  await first.release();
-  const second = await waiting;
-  expect(second.token).toBeGreaterThan(first.token);
-  expect((await a.inspect('x')).holders.map((holder) => holder.token)).toEqual([second.token]);
-  for (const each of [a, b, ...engines]) await each.close();
+  return seeEachOther(redisEngine({ client: one, prefix }), redisEngine({ client: other, prefix }));
 }
 
 describe.skipIf(!have)('with a Redis server', () => {
@@ -85,8 +76,8 @@ describe.skipIf(!have)('with a Redis server', () => {
   conformance('node-redis', connectNodeRedis);
 
   it('S1, S2, L2: two clients see each other’s locks, queues and tokens, whichever driver they use', async () => {
-    await seeEachOther(connect(), connect());
-    await seeEachOther(connect(), await connectNodeRedis());
+    await shareStore(connect(), connect());
+    await shareStore(connect(), await connectNodeRedis());
   });
 
   it('L3: with 1,000 waiters on four nodes one release wakes one of them', async () => {
@@ -211,6 +202,6 @@ describe.skipIf(!have)('on a cluster of three Redis', () => {
   });
 
   it('S1, S2, L2: locks of several prefixes lie on several nodes, and clients see each other’s', async () => {
-    for (let i = 0; i < 4; i += 1) await seeEachOther(connectCluster(), connectCluster());
+    for (let i = 0; i < 4; i += 1) await shareStore(connectCluster(), connectCluster());
   });
 });

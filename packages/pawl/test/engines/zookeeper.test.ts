@@ -4,6 +4,7 @@ import { open } from '../../src/client/open.ts';
 import { zookeeperEngine } from '../../src/engines/zookeeper/index.ts';
 import { engineConformance } from '../../src/testing/index.ts';
 import { runDocumented } from './server-tools.ts';
+import { seeEachOther } from './two-clients.ts';
 import { oneReleaseWakesOne } from './wakes.ts';
 import { ensembleOf, haveZooKeeper, MAX_TTL_MS, MIN_TTL_MS, ZooKeeperStores } from './zookeeper-server.ts';
 
@@ -20,8 +21,7 @@ describe.skipIf(!have)('with a ZooKeeper server', () => {
     engine: 'zookeeper',
     describe,
     it: (name, body) => it.concurrent(name, body, 90_000),
-    // 1,000 sessions are opened one after the other within two of these.
-    ttlMs: 3000,
+    ttlMs: 2000,
     start: async () => {
       const connect = stores.newStore();
       return {
@@ -34,16 +34,7 @@ describe.skipIf(!have)('with a ZooKeeper server', () => {
 
   it('S1, S2, L2: two clients see each other’s locks, queues and tokens', async () => {
     const connect = stores.newStore();
-    const [a, b] = [open(stores.openEngine(connect)), open(stores.openEngine(connect))];
-    const first = await a.acquire('x');
-    expect(await b.tryAcquire('x')).toBeNull();
-    const waiting = b.acquire('x', { waitMs: 10_000 });
-    for await (const state of a.watch('x', { everyMs: 10 })) if (state.waiting === 1) break;
-    await first.release();
-    const second = await waiting;
-    expect(second.token).toBeGreaterThan(first.token);
-    expect((await a.inspect('x')).holders.map((holder) => holder.token)).toEqual([second.token]);
-    for (const each of [a, b]) await each.close();
+    await seeEachOther(stores.openEngine(connect), stores.openEngine(connect));
   });
 
   it('L3: with 1,000 waiters on four nodes one release wakes one of them', async () => {
