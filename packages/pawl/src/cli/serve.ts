@@ -23,9 +23,11 @@ export async function serve({ options }: Parsed<'serve'>): Promise<number> {
         if (LEVELS.indexOf(entry.level) >= least) process.stderr.write(`${JSON.stringify(entry)}\n`);
       },
     });
+    // Before anybody knows that it serves, and may want it to stop.
+    const told = Promise.race(['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => once(process, signal)));
     process.stdout.write(`Serving ${store.engine.guarantees.engine} at ${server.url}\n`);
     if (options.hint) process.stdout.write(hints(server.url));
-    await Promise.race(['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => once(process, signal)));
+    await told;
     await server.close();
   } finally {
     await store.close();

@@ -15,7 +15,7 @@ export interface PostgresOnceStore extends OnceStore {
 }
 
 /** What Postgres says to all but one of those who make the same table at once. */
-const MADE_BY_ANOTHER = new Set(['23505', '42P07']);
+const MADE_BY_ANOTHER = new Set(['23505', '42710', '42P07']);
 
 /**
  * Records in a table of Postgres; makes it on first use if it is not there. Give it a pool, or a client that is not in a transaction,
