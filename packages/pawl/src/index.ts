@@ -14,5 +14,5 @@ export { type Clock, systemClock, type Timer } from './clock.ts';
 export type { BreakRecord, Mode, Owner } from './core/records.ts';
 export type { Engine, EngineGuarantees } from './engines/engine.ts';
 export * from './errors.ts';
-export type { HolderState, LockState } from './node/service.ts';
+export type { HolderState, LockState, SignGrant } from './node/service.ts';
 export { MAX_TOKEN, parseToken, type Token } from './token.ts';

@@ -1,5 +1,8 @@
+import { createPrivateKey, createSecretKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, StoreUnusableError } from '../errors.ts';
+import { signSequencer } from '../fences/sequencer.ts';
+import type { SignGrant } from '../node/service.ts';
 import type { KnownToken, Limits, ServerTls } from '../server/index.ts';
 import type { Parsed } from './options.ts';
 
@@ -12,10 +15,22 @@ export interface ServeConfig {
   readonly auth: readonly KnownToken[] | undefined;
   readonly insecure: boolean;
   readonly limits: Partial<Limits> | undefined;
+  readonly sign: SignGrant | undefined;
 }
 
 /** The keys of the file of `--config`. Files that it names are relative to where the server is started. */
-const KEYS = ['db', 'host', 'port', 'tlsCert', 'tlsKey', 'clientCa', 'auth', 'insecure', 'limits'];
+const KEYS = [
+  'db',
+  'host',
+  'port',
+  'tlsCert',
+  'tlsKey',
+  'clientCa',
+  'auth',
+  'insecure',
+  'limits',
+  'sequencerKey',
+];
 
 /**
  * An option, or its variable in the environment, goes before what the file says.
@@ -60,7 +75,26 @@ export function serveConfig(options: Parsed<'serve'>['options']): ServeConfig {
     auth: readTokens(options.auth) ?? (file.auth as readonly KnownToken[] | undefined),
     insecure: insecure || file.insecure === true,
     limits: file.limits as Partial<Limits> | undefined,
+    sign: signer(text(options['sequencer-key'], 'sequencerKey')),
   };
+}
+
+/** @throws InvalidArgumentError, StoreUnusableError */
+function signer(path: string | undefined): SignGrant | undefined {
+  if (path === undefined) return undefined;
+  const text = readText('--sequencer-key', path);
+  try {
+    const key = text.includes('-----BEGIN')
+      ? createPrivateKey(text)
+      : createSecretKey(Buffer.from(text.trim()));
+    const sign: SignGrant = (grant) => signSequencer(key, grant);
+    // A key that does not fit is noticed now and not at the first grant.
+    sign({ lock: 'a', mode: 'exclusive', slot: 0, token: 1n });
+    return sign;
+  } catch {
+    const expected = 'the file of an Ed25519 private key, PEM, or of a secret of 32 bytes or more';
+    throw new InvalidArgumentError('sequencer-key', expected, path);
+  }
 }
 
 /** The file of `--auth`: a list as `pawl token` prints its items. */

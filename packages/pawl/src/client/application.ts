@@ -50,6 +50,7 @@ export class Application implements Applicant {
   #answered = false;
   /** The node has said that there is neither a waiter nor a grant. */
   #leftNothing = false;
+  #cleaning: Promise<void> | undefined;
 
   constructor(
     context: ApplicationContext,
@@ -120,6 +121,11 @@ export class Application implements Applicant {
    */
   get forget(): boolean {
     return this.#forget && this.#answered;
+  }
+
+  /** Once it has failed: resolves when nothing is left of it, which may be long after. */
+  get cleanUp(): Promise<void> | undefined {
+    return this.#cleaning;
   }
 
   /** Whether it came to stand in a queue. */
@@ -214,7 +220,8 @@ export class Application implements Applicant {
       clock,
       goOn: () => this.#session.ended === undefined,
     });
-    await within(clock, CLEANUP_PATIENCE_MS, cleanUp.then(ignore, ignore));
+    this.#cleaning = cleanUp.then(ignore, ignore);
+    await within(clock, CLEANUP_PATIENCE_MS, this.#cleaning);
   }
 }
 

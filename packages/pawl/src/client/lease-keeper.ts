@@ -27,8 +27,8 @@ import { settle, within } from './settle.ts';
 
 /** So long a release waits for the engine, in ms, before it goes on in the background. */
 const RELEASE_PATIENCE_MS = 5000;
-/** So long an engine may take to open a session, in ms. */
-const SESSION_LIMIT_MS = 10_000;
+/** So long an engine may take to open a session or to clean up after an earlier attempt, in ms. */
+const ENGINE_LIMIT_MS = 10_000;
 /** So often an acquire starts anew because its session turned out to have ended before it began. */
 const FRESH_STARTS = 3;
 
@@ -43,6 +43,8 @@ export class LeaseKeeper implements Keeper {
   readonly #context: KeeperContext;
   readonly #sessions: Sessions;
   readonly #applications = new Map<string, Application>();
+  /** Requests that failed and are still being cleaned up after, by the ids that their callers gave them. */
+  readonly #cleanUps = new Map<string, Promise<void>>();
   #closed = false;
 
   constructor(context: KeeperContext) {
@@ -62,6 +64,11 @@ export class LeaseKeeper implements Keeper {
     const startedAt = now(this.#context.clock);
     const leftMs = () =>
       waitMs === undefined ? undefined : Math.max(0, waitMs - elapsedMs(this.#context.clock, startedAt));
+
+    // Repeated while its first attempt is still being taken back, it would get a grant that is about to go.
+    const cleanUp = this.#cleanUps.get(request.id);
+    if (cleanUp !== undefined && (await this.#whilePatient(cleanUp, settings, name, leftMs())) === undefined)
+      throw new OutcomeUnknownError(`an earlier acquire of lock "${name}" with the same request id`);
 
     for (let starts = 1; ; starts += 1) {
       const session = await this.#session(settings, name, leftMs());
@@ -85,6 +92,8 @@ export class LeaseKeeper implements Keeper {
         if (!stale) throw error;
       } finally {
         this.#applications.delete(request.id);
+        if (!request.forget && application.cleanUp !== undefined)
+          this.#rememberCleanUp(request.id, application.cleanUp);
       }
     }
   }
@@ -204,6 +213,13 @@ export class LeaseKeeper implements Keeper {
       this.#context.announcer.emit('released', { name, token, heldMs });
   }
 
+  #rememberCleanUp(requestId: string, cleanUp: Promise<void>): void {
+    this.#cleanUps.set(requestId, cleanUp);
+    void cleanUp.then(() => {
+      if (this.#cleanUps.get(requestId) === cleanUp) this.#cleanUps.delete(requestId);
+    });
+  }
+
   /** The session for a new lease, unless that takes longer than the caller is ready to wait. */
   async #session(
     settings: CheckedSettings,
@@ -211,26 +227,40 @@ export class LeaseKeeper implements Keeper {
     leftMs: number | undefined,
   ): Promise<ClientSession> {
     if (this.#closed) throw new ClosedError('This Pawl client');
-    const { signal, ttlMs, waitMs } = settings;
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const onAbort = () => reject(new AcquireAbortedError(name, signal?.reason));
-    signal?.addEventListener('abort', onAbort, { once: true });
-    const limitMs =
-      waitMs === 0 || leftMs === undefined ? SESSION_LIMIT_MS : Math.min(leftMs, SESSION_LIMIT_MS);
-    try {
-      const opened = await Promise.race([
-        within(this.#context.clock, limitMs, this.#sessions.get(ttlMs)),
-        aborted,
-      ]);
-      if (opened !== undefined) return opened.value;
-    } finally {
-      signal?.removeEventListener('abort', onAbort);
-    }
+    const opened = await this.#whilePatient(this.#sessions.get(settings.ttlMs), settings, name, leftMs);
+    if (opened !== undefined) return opened.value;
     throw new EngineUnavailableError(
-      `The engine has not opened a session within ${Math.round(limitMs)} ms, so lock "${name}" was not asked for.`,
+      `The engine has not opened a session within ${Math.round(patienceMs(settings.waitMs, leftMs))} ms, so lock "${name}" was not asked for.`,
       'definite',
     );
   }
+
+  /**
+   * What `work` of the engine comes to, or `undefined` if that takes longer than the caller is ready to wait for it.
+   *
+   * @throws AcquireAbortedError
+   */
+  async #whilePatient<T>(
+    work: Promise<T>,
+    { signal, waitMs }: CheckedSettings,
+    name: string,
+    leftMs: number | undefined,
+  ): Promise<{ value: T } | undefined> {
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const onAbort = () => reject(new AcquireAbortedError(name, signal?.reason));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      const limited = within(this.#context.clock, patienceMs(waitMs, leftMs), work);
+      return await Promise.race([limited, aborted]);
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+}
+
+/** How long a caller waits for the engine: for as long as for the lock, but 0 is an attempt and no hurry. */
+function patienceMs(waitMs: number | undefined, leftMs: number | undefined): number {
+  return waitMs === 0 || leftMs === undefined ? ENGINE_LIMIT_MS : Math.min(leftMs, ENGINE_LIMIT_MS);
 }
 
 function leaveToExpiry(): void {}

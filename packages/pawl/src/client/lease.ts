@@ -94,6 +94,11 @@ export class Lease extends Held {
     return this.hold.first.token;
   }
 
+  /** The token and what it is for, signed, where whoever granted it signs: a fence that knows the key believes nothing else. */
+  get sequencer(): string | undefined {
+    return this.hold.first.sequencer;
+  }
+
   /** Of a semaphore, which permit; each slot has its own sequence of tokens, so fence it as a resource of its own. */
   get slot(): number {
     return this.hold.first.slot;

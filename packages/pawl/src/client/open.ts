@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Engine } from '../engines/engine.ts';
 import { InvalidArgumentError } from '../errors.ts';
 import { LockNode } from '../node/lock-node.ts';
+import type { SignGrant } from '../node/service.ts';
 import { Pawl } from './pawl.ts';
 import type { PawlTracer } from './tracing.ts';
 
@@ -10,6 +11,8 @@ export interface OpenOptions {
   readonly clock?: Clock;
   /** Makes a span for each acquire; such as `trace.getTracer('pawl')` of `@opentelemetry/api`. */
   readonly tracer?: PawlTracer;
+  /** Signs every grant: `lease.sequencer`. Such as `(grant) => signSequencer(key, grant)` of `pawl/fences/sequencer`. */
+  readonly sign?: SignGrant;
   /** The most that may queue for one lock, from 1; 100,000 unless set. */
   readonly maxWaiters?: number;
 }

@@ -1,7 +1,11 @@
+import { randomInt } from 'node:crypto';
 import { type Clock, sleep } from '../clock.ts';
 import { PawlError } from '../errors.ts';
 
-/** Waits between attempts: doubled from the first to the longest, in ms. */
+/**
+ * Waits between attempts: doubled from the first to the longest, in ms, and each shortened by up to a half, so that those whom
+ * one outage has hit at once do not all come back at once.
+ */
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 1000;
 
@@ -25,7 +29,7 @@ export async function settle<T>(attempt: () => Promise<T>, { clock, goOn }: Sett
     } catch (error) {
       if (!(error instanceof PawlError && error.retryable && goOn(error))) throw error;
     }
-    await sleep(clock, pauseMs, { keepProcess: false });
+    await sleep(clock, randomInt(Math.ceil(pauseMs / 2), pauseMs + 1), { keepProcess: false });
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
   }
 }

@@ -27,6 +27,7 @@ import type {
   LockService,
   LockState,
   SessionEvent,
+  SignGrant,
   TransferAnswer,
 } from './service.ts';
 import { newSessionId, Undertaker } from './undertaker.ts';
@@ -38,6 +39,8 @@ export interface LockNodeOptions {
   readonly maxWaiters?: number;
   /** How often to look for lost news, in ms. */
   readonly pollMs?: number;
+  /** Signs every grant. */
+  readonly sign?: SignGrant | undefined;
 }
 
 /** Runs the core over an engine: batches commands, retries conflicts, wakes waiters, buries ended sessions. */
@@ -45,6 +48,7 @@ export class LockNode implements LockService {
   readonly guarantees: EngineGuarantees;
   readonly #engine: Engine;
   readonly #clock: Clock;
+  readonly #sign: SignGrant | undefined;
   readonly #inbox = newSessionId();
   readonly #committer: Committer;
   readonly #undertaker: Undertaker;
@@ -57,7 +61,8 @@ export class LockNode implements LockService {
    * @param options `maxWaiters` from 1 (100,000 unless set), `pollMs` from 1 (500 unless set).
    */
   constructor(engine: Engine, options: LockNodeOptions = {}) {
-    const { clock = systemClock, maxWaiters = 100_000, pollMs = 500 } = options;
+    const { clock = systemClock, maxWaiters = 100_000, pollMs = 500, sign } = options;
+    this.#sign = sign;
     this.guarantees = engine.guarantees;
     this.#engine = engine;
     this.#clock = clock;
@@ -115,7 +120,7 @@ export class LockNode implements LockService {
       const { outcome, version } = await this.#committer.submit(command);
       queued = outcome.kind === 'queued';
       return outcome.kind === 'granted'
-        ? { kind: 'granted', grants: withTokens(outcome.grants, version) }
+        ? { kind: 'granted', grants: this.#withTokens(outcome.grants, version) }
         : outcome;
     } finally {
       if (!queued) this.#waitingRoom.remove(id);
@@ -156,7 +161,7 @@ export class LockNode implements LockService {
       forget,
     });
     return outcome.kind === 'transferred'
-      ? { kind: 'transferred', grants: withTokens(outcome.grants, version) }
+      ? { kind: 'transferred', grants: this.#withTokens(outcome.grants, version) }
       : outcome;
   }
 
@@ -225,12 +230,22 @@ export class LockNode implements LockService {
     );
   }
 
+  #withTokens(grants: readonly Grant[], version: Version): GrantedLock[] {
+    const sign = this.#sign;
+    return grants.map((grant) => {
+      const granted = { ...grant, token: grant.token ?? version };
+      if (sign === undefined) return granted;
+      const { name, mode, slot, token } = granted;
+      return { ...granted, sequencer: sign({ lock: name, mode, slot, token }) };
+    });
+  }
+
   #granted(to: RequestId, grants: readonly Grant[], version: Version): void {
     this.#waitingRoom.remove(to);
     this.#listeners.get(to.session)?.({
       kind: 'granted',
       request: to.request,
-      grants: withTokens(grants, version),
+      grants: this.#withTokens(grants, version),
     });
   }
 }
@@ -244,8 +259,4 @@ function namesAndTokens(grants: readonly { name: string; token: Token }[]): {
   tokens: Token[];
 } {
   return { names: grants.map((grant) => grant.name), tokens: grants.map((grant) => grant.token) };
-}
-
-function withTokens(grants: readonly Grant[], version: Version): GrantedLock[] {
-  return grants.map((grant) => ({ ...grant, token: grant.token ?? version }));
 }

@@ -17,7 +17,17 @@ export interface GrantedLock {
   readonly mode: Mode;
   readonly slot: number;
   readonly token: Token;
+  /** The same, signed, where whoever granted it signs. */
+  readonly sequencer?: string;
 }
+
+/** Signs a grant, so that a resource can tell who gave out its token; `signSequencer` of `pawl/fences/sequencer` does. */
+export type SignGrant = (grant: {
+  readonly lock: string;
+  readonly mode: Mode;
+  readonly slot: number;
+  readonly token: Token;
+}) => string;
 
 /** What became of an acquire, with tokens in place. */
 export type AcquireAnswer =

@@ -65,7 +65,9 @@ export class Fields {
   }
 
   durationOr(field: string, leastMs: number, mostMs: number, otherwiseMs: number | undefined): number {
-    const value = this.raw(field) ?? otherwiseMs;
+    const given = this.raw(field);
+    // Only what is absent is unset: `null` is no duration, here as in the client.
+    const value = given === undefined ? otherwiseMs : given;
     checkDuration(field, value, leastMs, mostMs);
     return value;
   }

@@ -7,8 +7,9 @@ type Json<T> = Omit<T, 'token'> & { readonly token: unknown };
 
 /** A grant as it came over the wire: its token is text. */
 export function readGrant(value: unknown): GrantedLock {
-  const { name, mode, slot, token } = value as Json<GrantedLock>;
-  return { name, mode, slot, token: readToken(token) };
+  const { name, mode, slot, token, sequencer } = value as Json<GrantedLock>;
+  const grant = { name, mode, slot, token: readToken(token) };
+  return sequencer === undefined ? grant : { ...grant, sequencer };
 }
 
 /** The state of a lock as it came over the wire. */

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../clock.ts';
 import type { Engine } from '../engines/engine.ts';
 import { InvalidArgumentError } from '../errors.ts';
+import type { SignGrant } from '../node/service.ts';
 import { Authenticator, type KnownToken } from './authenticator.ts';
 import { isLoopback } from './http/origin.ts';
 import { checkLimits, type Limits } from './limits.ts';
@@ -30,6 +31,8 @@ export interface ServeOptions {
   /** Serves everybody who can reach the address, without authentication. */
   readonly insecure?: boolean | undefined;
   readonly limits?: Partial<Limits> | undefined;
+  /** Signs every grant, as `signSequencer` of `pawl/fences/sequencer` does: clients then have `lease.sequencer`. */
+  readonly sign?: SignGrant | undefined;
   /** How long `close` lets clients move on before it cuts them off, in ms, from 0; 1000 unless set. */
   readonly graceMs?: number | undefined;
   /**
@@ -51,6 +54,7 @@ export interface CheckedOptions {
   readonly tls: ServerTls | undefined;
   readonly authenticator: Authenticator | undefined;
   readonly limits: Limits;
+  readonly sign: SignGrant | undefined;
   readonly graceMs: number;
   readonly renewSessions: boolean;
   readonly log: Log;
@@ -82,6 +86,7 @@ export function checkOptions(options: ServeOptions): CheckedOptions {
     tls,
     authenticator: auth === undefined ? undefined : new Authenticator(clock, auth),
     limits: checkLimits(options.limits),
+    sign: options.sign,
     graceMs,
     renewSessions,
     log: new Log(clock, options.log),

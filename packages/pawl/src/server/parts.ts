@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Engine, EngineGuarantees } from '../engines/engine.ts';
 import { LockNode } from '../node/lock-node.ts';
+import type { SignGrant } from '../node/service.ts';
 import type { Authenticator } from './authenticator.ts';
 import { Desk } from './desk.ts';
 import type { Limits } from './limits.ts';
@@ -33,14 +34,16 @@ export interface PartsOptions {
   readonly limits: Limits;
   readonly log: Log;
   readonly authenticator?: Authenticator | undefined;
+  readonly sign?: SignGrant | undefined;
 }
 
 /** A node over the engine, with what guards and measures it. */
-export function serverParts({ engine, clock, limits, log, authenticator }: PartsOptions): ServerParts {
+export function serverParts({ engine, clock, limits, log, authenticator, sign }: PartsOptions): ServerParts {
   const metrics = new ServerMetrics();
   const node = new LockNode(measuredEngine(engine, clock, metrics), {
     clock,
     maxWaiters: limits.waitersPerLock,
+    sign,
   });
   const service = new MeasuredService(node, clock, metrics);
   const sessions = new SessionTable(service, clock, limits);

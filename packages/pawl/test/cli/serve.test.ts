@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/remote/connect.ts';
+import { Fence } from '../../src/fences/index.ts';
 import { Bench, type Running } from './cli.ts';
 
 const bench = new Bench();
@@ -103,6 +105,30 @@ describe('pawl serve', () => {
       server.child.kill('SIGTERM');
       await server.ended;
     }
+  });
+
+  it('S7: signs grants, and a fence that knows the key believes nothing else', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    writeFileSync(bench.path('key.pem'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    const { server, url } = await serve('--sequencer-key', bench.path('key.pem'));
+    const pawl = await connect(url);
+    const lease = await pawl.acquire('account:1');
+    const fence = new Fence('account:1', { sequencer: { keys: publicKey, required: true } });
+    expect(fence.write(lease, () => 'written')).toBe('written');
+    expect(fence.highest).toBe(lease.token);
+    expect(() => fence.write(lease.token + 1n, () => 'forged')).toThrow();
+    // Also where the grant comes as news.
+    const waiting = pawl.acquire('account:1', { waitMs: 10_000 });
+    for await (const { waiting: count } of pawl.watch('account:1', { everyMs: 20 })) if (count === 1) break;
+    await lease.release();
+    const next = await waiting;
+    expect(fence.write(next, () => 'written')).toBe('written');
+    await pawl.close();
+    server.child.kill('SIGTERM');
+    await server.ended;
+    writeFileSync(bench.path('short'), 'short');
+    const refused = await bench.run('serve', '--port', '0', '--sequencer-key', bench.path('short'));
+    expect(refused).toMatchObject({ code: 64, stderr: expect.stringContaining('sequencer-key') });
   });
 
   it.each([

@@ -36,7 +36,13 @@ export const schemas = {
   Grant: {
     type: 'object',
     required: ['name', 'mode', 'slot', 'token'],
-    properties: { name: { type: 'string' }, mode, slot: { type: 'integer' }, token },
+    properties: {
+      name: { type: 'string' },
+      mode,
+      slot: { type: 'integer' },
+      token,
+      sequencer: { type: 'string', description: 'The same, signed, where the server signs.' },
+    },
   },
   LockState: {
     type: 'object',
