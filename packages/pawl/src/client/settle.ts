@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../clock.ts';
 import { PawlError } from '../errors.ts';
 
 /**
- * Waits between attempts: doubled from the first to the longest, in ms, and each shortened by up to a half, so that those whom
+ * Waits between attempts: doubled from the first to the longest, in ms, and each lengthened by up to a half, so that those whom
  * one outage has hit at once do not all come back at once.
  */
 const FIRST_PAUSE_MS = 25;
@@ -29,7 +29,7 @@ export async function settle<T>(attempt: () => Promise<T>, { clock, goOn }: Sett
     } catch (error) {
       if (!(error instanceof PawlError && error.retryable && goOn(error))) throw error;
     }
-    await sleep(clock, randomInt(Math.ceil(pauseMs / 2), pauseMs + 1), { keepProcess: false });
+    await sleep(clock, randomInt(pauseMs, Math.ceil(pauseMs * 1.5) + 1), { keepProcess: false });
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
   }
 }

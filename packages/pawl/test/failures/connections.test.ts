@@ -5,13 +5,16 @@ import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { open } from '../../src/client/open.ts';
 import { connect } from '../../src/client/remote/connect.ts';
+import { settle } from '../../src/client/settle.ts';
 import type { Engine } from '../../src/engines/engine.ts';
 import { etcdEngine } from '../../src/engines/etcd/index.ts';
 import { memoryEngine } from '../../src/engines/memory/index.ts';
 import { postgresEngine } from '../../src/engines/postgres/index.ts';
 import { redisEngine } from '../../src/engines/redis/index.ts';
 import { zookeeperEngine } from '../../src/engines/zookeeper/index.ts';
+import { EngineUnavailableError } from '../../src/errors.ts';
 import { serve } from '../../src/server/index.ts';
+import { SimulatedClock } from '../../src/testing/index.ts';
 import { freePort } from '../engines/server-tools.ts';
 import { Network } from '../server/network.ts';
 import { ask, client, running } from '../server/setup.ts';
@@ -148,6 +151,24 @@ describe('who is not what was expected', () => {
     await network.time.advance(500);
     expect(granted).toBe(1);
   }, 60_000);
+
+  it('C5: a hundred requests that one outage hit at once are repeated at different moments', async () => {
+    const clock = new SimulatedClock();
+    let away = true;
+    const cameBack: number[] = [];
+    const attempt = async () => {
+      if (away) throw new EngineUnavailableError('away', 'indefinite');
+      cameBack.push(clock.monotonicMs());
+    };
+    const all = Promise.all(Array.from({ length: 100 }, () => settle(attempt, { clock, goOn: () => true })));
+    await clock.advance(3000);
+    away = false;
+    await clock.advance(3000);
+    await all;
+    const most = cameBack.map((from) => cameBack.filter((at) => at >= from && at < from + 50).length);
+    expect(cameBack).toHaveLength(100);
+    expect(Math.max(...most)).toBeLessThan(50);
+  });
 });
 
 async function look(what: string, port: number): Promise<unknown> {
