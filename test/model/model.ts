@@ -53,7 +53,7 @@ export interface Search {
 }
 
 /** Has all states of a variant of the model visited. */
-export function search({ defines }: Variant): Search {
+export function search({ defines, violates }: Variant): Search {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-model-'));
   try {
     copyFileSync(MODEL, join(folder, 'lock.pml'));
