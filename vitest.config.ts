@@ -9,7 +9,9 @@ export default defineConfig({
   test: {
     include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    // Much of the time is spent waiting: for servers, for sessions to expire.
+    maxWorkers: 3,
+    maxConcurrency: 12,
     testTimeout: 20_000,
     hookTimeout: 20_000,
   },
