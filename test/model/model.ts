@@ -63,7 +63,7 @@ export function search({ defines, violates }: Variant): Search {
     // Assertions and dead ends are looked for, not cycles; 2 GB of memory at most.
     const compile = [
       '-w',
-      '-O2',
+      violates === null ? '-O1' : '-O0',
       '-DSAFETY',
       '-DCOLLAPSE',
       '-DMEMLIM=2000',
