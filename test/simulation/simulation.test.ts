@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findMutation, MUTATIONS } from './mutations.ts';
 import { simulate } from './simulation.ts';
 
-const FOR_MS = 15_000;
+const FOR_MS = 12_000;
 const STEPS = 300;
 
 describe('the simulation', () => {

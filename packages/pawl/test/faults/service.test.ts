@@ -5,7 +5,7 @@ import { Arena } from './arena.ts';
 import { ServerProcess } from './server-process.ts';
 
 /** Set it to see more of it than the tests have time for: `PAWL_CHAOS_SECONDS=60`. */
-const FOR_MS = Number(process.env.PAWL_CHAOS_SECONDS ?? 12) * 1000;
+const FOR_MS = Number(process.env.PAWL_CHAOS_SECONDS ?? 10) * 1000;
 const KILL_EVERY_MS = 5000;
 const PROCESSES = 4;
 const CLIENTS = 250;
