@@ -44,7 +44,7 @@ describe('pawl run', () => {
     const holder = bench.start(['run', 'x', '--', 'sh', '-c', 'echo ready; sleep 30']);
     await holder.prints('ready');
     expect((await bench.run('run', 'x', '--wait', '0', '--', 'true')).code).toBe(75);
-    expect((await bench.run('run', 'x', '--wait', '100ms', '--', 'true')).code).toBe(75);
+    expect((await bench.run('run', 'x', '--wait', '1s', '--', 'true')).code).toBe(75);
     expect(JSON.parse((await bench.run('inspect', 'x', '--json')).stdout)).toMatchObject({ waiting: 0 });
   });
 
