@@ -11,7 +11,7 @@ export default defineConfig({
     include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     pool: 'forks',
     // Much of the time is spent waiting: for servers, for sessions to expire.
-    maxWorkers: 4,
+    maxWorkers: 3,
     // Hundreds of processes are started from the sources; each finds them compiled.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compile', import.meta.url)) },
     testTimeout: 20_000,
