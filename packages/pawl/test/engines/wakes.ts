@@ -33,6 +33,8 @@ export async function oneReleaseWakesOne(openEngine: () => Promise<Engine>): Pro
   await expect
     .poll(async () => (await holder.inspect('x')).waiting, { timeout: 60_000, interval: 100 })
     .toBe(WAITERS);
+  // The last of them stand in the store before their commits are answered, and only then are counted.
+  await new Promise((resolve) => setTimeout(resolve, 500));
   [delivered, puts] = [0, 0];
   await held.release();
   const next = await Promise.race(waiting);
