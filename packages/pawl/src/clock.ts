@@ -88,6 +88,11 @@ export function sleep(clock: Clock, delayMs: number, options?: { keepProcess?: b
   });
 }
 
+/** Resolves once the event loop has turned: what had come in by then was heard. It takes no time, so it needs no clock. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 function readBootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

@@ -44,6 +44,7 @@ export class Application implements Applicant {
   readonly #settings: CheckedSettings;
   readonly #forget: boolean;
   readonly #result = Promise.withResolvers<readonly GrantedLock[]>();
+  readonly #timers: Timer[] = [];
   #queued = false;
   #over = false;
   /** Every acquire that was sent has been answered. */
@@ -74,29 +75,25 @@ export class Application implements Applicant {
    */
   async run(limitMs: number | undefined): Promise<readonly GrantedLock[]> {
     const { signal, waitMs } = this.#settings;
-    const timers: Timer[] = [];
     const onAbort = () => this.#fail(new AcquireAbortedError(this.#name, signal?.reason));
     signal?.addEventListener('abort', onAbort, { once: true });
     if (waitMs !== 0 && limitMs !== undefined) {
-      timers.push(this.#context.clock.setTimer(limitMs, () => this.#timeOut(waitMs ?? limitMs)));
+      this.#timers.push(this.#context.clock.setTimer(limitMs, () => this.#timeOut(waitMs ?? limitMs)));
     }
-    timers.push(this.#context.clock.setTimer(ANSWER_LIMIT_MS, () => this.#noAnswer()));
-    // Whoever waits wants the process to live that long, also without a limit.
-    const alive = keepProcess(this.#context.clock);
+    this.#timers.push(this.#context.clock.setTimer(ANSWER_LIMIT_MS, () => this.#noAnswer()));
     this.#session.addApplicant(this);
     try {
       void this.#ask();
       const grants = await this.#result.promise;
       this.#over = true;
-      await this.#session.untilFresh();
+      if (!this.#session.fresh) await this.#session.untilFresh();
       return grants;
     } catch (error) {
       this.#over = true;
       await this.#cleanUp();
       throw error;
     } finally {
-      alive.cancel();
-      for (const timer of timers) timer.cancel();
+      for (const timer of this.#timers) timer.cancel();
       signal?.removeEventListener('abort', onAbort);
       this.#session.removeApplicant(this);
     }
@@ -186,6 +183,8 @@ export class Application implements Applicant {
 
   #onQueued(ahead: number): void {
     this.#queued = true;
+    // Whoever waits wants the process to live that long, also without a limit.
+    if (!this.#over) this.#timers.push(keepProcess(this.#context.clock));
     this.#settings.onQueued?.();
     if (this.#settings.waitMs === 0) this.#fail(new HeldError(this.#name));
     const { requestId } = this;

@@ -16,7 +16,9 @@ export class Hold {
   /** Whether the request id was made up, so that nobody can repeat it and nothing needs to remember it. */
   readonly forget: boolean;
   readonly since: Moment;
-  readonly #abort = new AbortController();
+  /** Made for whoever looks at the signal: most leases are released without. */
+  #abort: AbortController | undefined;
+  #abortReason: PawlError | undefined;
   #state: HoldState = 'held';
   #loss: LeaseLostError | undefined;
 
@@ -34,6 +36,10 @@ export class Hold {
   }
 
   get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.#abortReason !== undefined) this.#abort.abort(this.#abortReason);
+    }
     return this.#abort.signal;
   }
 
@@ -75,7 +81,7 @@ export class Hold {
     this.#state = 'atRisk';
     const { name, token } = this.first;
     const error = new LeaseAtRiskError(name, token, sinceMs, this.session.ttlMs, { cause });
-    this.#abort.abort(error);
+    this.#stop(error);
     return error;
   }
 
@@ -85,7 +91,7 @@ export class Hold {
     this.#state = 'lost';
     const { name, token } = this.first;
     this.#loss = new LeaseLostError(name, token, reason, { cause });
-    this.#abort.abort(this.#loss);
+    this.#stop(this.#loss);
     return this.#loss;
   }
 
@@ -99,11 +105,17 @@ export class Hold {
   ended(state: 'released' | 'exported', reason?: PawlError): void {
     if (this.#state === 'lost') return;
     this.#state = state;
-    if (reason !== undefined) this.#abort.abort(reason);
+    if (reason !== undefined) this.#stop(reason);
   }
 
   /** Why it was lost, if it was. */
   get loss(): LeaseLostError | undefined {
     return this.#loss;
+  }
+
+  /** Tells work under it to stop; the first reason stays. */
+  #stop(reason: PawlError): void {
+    this.#abortReason ??= reason;
+    this.#abort?.abort(reason);
   }
 }

@@ -14,7 +14,7 @@ import {
 } from '../errors.ts';
 import type { GrantedLock, LockService } from '../node/service.ts';
 import { Application } from './application.ts';
-import { elapsedMs, now } from './deadline.ts';
+import { elapsedMs, type Moment, now } from './deadline.ts';
 import type { Announcer } from './events.ts';
 import { readHandover, writeHandover } from './handover.ts';
 import { Hold } from './hold.ts';
@@ -45,6 +45,8 @@ export class LeaseKeeper implements Keeper {
   readonly #applications = new Map<string, Application>();
   /** Requests that failed and are still being cleaned up after, by the ids that their callers gave them. */
   readonly #cleanUps = new Map<string, Promise<void>>();
+  /** How many acquires wait for a session to open: whoever comes later stays behind them. */
+  #awaiting = 0;
   #closed = false;
 
   constructor(context: KeeperContext) {
@@ -71,7 +73,7 @@ export class LeaseKeeper implements Keeper {
       throw new OutcomeUnknownError(`an earlier acquire of lock "${name}" with the same request id`);
 
     for (let starts = 1; ; starts += 1) {
-      const session = await this.#session(settings, name, leftMs());
+      const session = this.#openSession(settings.ttlMs) ?? (await this.#session(settings, name, leftMs));
       if (session.hasApplicant(request.id)) {
         throw new InvalidArgumentError('requestId', 'an id that no acquire under way has', request.id);
       }
@@ -81,12 +83,8 @@ export class LeaseKeeper implements Keeper {
         const grants = await application.run(leftMs());
         if (session.ended !== undefined) throw session.ended;
         const { forget } = application;
-        return this.#hold(
-          session,
-          { id: request.id, forget },
-          grants,
-          elapsedMs(this.#context.clock, startedAt),
-        );
+        const known = requestId === undefined ? undefined : holdOf(session, requestId);
+        return known ?? this.#hold(session, { id: request.id, forget }, grants, startedAt);
       } catch (error) {
         const stale = error instanceof SessionEndedError && !application.queued && starts < FRESH_STARTS;
         if (!stale) throw error;
@@ -154,7 +152,7 @@ export class LeaseKeeper implements Keeper {
   async resume(exported: unknown): Promise<Hold> {
     const { name, token, session: heir, request, ttlMs } = readHandover(exported);
     const settings = checkSettings({ ttlMs }, this.#context.service.guarantees);
-    const session = await this.#session(settings, name, undefined);
+    const session = await this.#session(settings, name, noLimit);
     const { service, clock } = this.#context;
     const to = { session: session.id, request: randomUUID() };
     const from = { session: heir, request };
@@ -168,7 +166,7 @@ export class LeaseKeeper implements Keeper {
     service.closeSession(heir).catch(leaveToExpiry);
     if (session.ended !== undefined)
       throw new LeaseLostError(name, token, 'its session ended', { cause: session.ended });
-    return this.#hold(session, { id: to.request, forget: true }, answer.grants, 0);
+    return this.#hold(session, { id: to.request, forget: true }, answer.grants, now(clock));
   }
 
   async position(name: string, requestId: string): Promise<number | null> {
@@ -193,12 +191,11 @@ export class LeaseKeeper implements Keeper {
     session: ClientSession,
     request: { readonly id: string; readonly forget: boolean },
     grants: readonly GrantedLock[],
-    waitedMs: number,
+    startedAt: Moment,
   ): Hold {
-    const known = session.holds.find((hold) => hold.requestId === request.id && !hold.isLeaving);
-    if (known !== undefined) return known;
     const hold = new Hold(session, request, grants, now(this.#context.clock));
     session.addHold(hold);
+    const waitedMs = elapsedMs(this.#context.clock, startedAt);
     for (const { name, token, slot } of grants) {
       this.#context.announcer.emit('acquired', { name, token, slot, waitedMs });
     }
@@ -220,19 +217,33 @@ export class LeaseKeeper implements Keeper {
     });
   }
 
+  /** The session for a new lease, where one is open and nobody waits for it. */
+  #openSession(ttlMs: number): ClientSession | undefined {
+    return this.#awaiting === 0 && !this.#closed ? this.#sessions.present(ttlMs) : undefined;
+  }
+
   /** The session for a new lease, unless that takes longer than the caller is ready to wait. */
   async #session(
     settings: CheckedSettings,
     name: string,
-    leftMs: number | undefined,
+    leftMs: () => number | undefined,
   ): Promise<ClientSession> {
     if (this.#closed) throw new ClosedError('This Pawl client');
-    const opened = await this.#whilePatient(this.#sessions.get(settings.ttlMs), settings, name, leftMs);
-    if (opened !== undefined) return opened.value;
-    throw new EngineUnavailableError(
-      `The engine has not opened a session within ${Math.round(patienceMs(settings.waitMs, leftMs))} ms, so lock "${name}" was not asked for.`,
-      'definite',
-    );
+    this.#awaiting += 1;
+    try {
+      const limitMs = leftMs();
+      const opened = await this.#whilePatient(this.#sessions.get(settings.ttlMs), settings, name, limitMs);
+      if (opened !== undefined) return opened.value;
+      throw new EngineUnavailableError(
+        `The engine has not opened a session within ${Math.round(patienceMs(settings.waitMs, limitMs))} ms, so lock "${name}" was not asked for.`,
+        'definite',
+      );
+    } finally {
+      // Once the caller has gone on.
+      queueMicrotask(() => {
+        this.#awaiting -= 1;
+      });
+    }
   }
 
   /**
@@ -262,5 +273,12 @@ export class LeaseKeeper implements Keeper {
 function patienceMs(waitMs: number | undefined, leftMs: number | undefined): number {
   return waitMs === 0 || leftMs === undefined ? ENGINE_LIMIT_MS : Math.min(leftMs, ENGINE_LIMIT_MS);
 }
+
+/** What a request whose id its caller chose holds already. */
+function holdOf(session: ClientSession, requestId: string): Hold | undefined {
+  return session.holds.find((hold) => hold.requestId === requestId && !hold.isLeaving);
+}
+
+function noLimit(): undefined {}
 
 function leaveToExpiry(): void {}

@@ -6,11 +6,19 @@ import { ClientSession, type SessionContext } from './session.ts';
 export class Sessions {
   readonly #context: Omit<SessionContext, 'onOver'>;
   readonly #byTtl = new Map<number, Promise<ClientSession>>();
+  /** Those of {@link #byTtl} that are open. */
+  readonly #open = new Map<number, ClientSession>();
   readonly #live = new Set<ClientSession>();
   #closed = false;
 
   constructor(context: Omit<SessionContext, 'onOver'>) {
     this.#context = context;
+  }
+
+  /** The session of this TTL, if it is open and could start a new lease. */
+  present(ttlMs: number): ClientSession | undefined {
+    const session = this.#open.get(ttlMs);
+    return session?.fresh ? session : undefined;
   }
 
   /** The session of this TTL, opened if there is none that could start a new lease. Callers are served in their order. */
@@ -38,7 +46,7 @@ export class Sessions {
 
   #start(ttlMs: number): Promise<ClientSession> {
     if (this.#closed) throw new ClosedError('This Pawl client');
-    const opening = this.#open(ttlMs);
+    const opening = this.#openOne(ttlMs);
     this.#byTtl.set(ttlMs, opening);
     opening.catch(() => {
       if (this.#byTtl.get(ttlMs) === opening) this.#byTtl.delete(ttlMs);
@@ -46,16 +54,18 @@ export class Sessions {
     return opening;
   }
 
-  async #open(ttlMs: number): Promise<ClientSession> {
+  async #openOne(ttlMs: number): Promise<ClientSession> {
     const openedAt = now(this.#context.clock);
     const id = await this.#context.service.openSession(ttlMs);
     const session = new ClientSession(id, ttlMs, openedAt, {
       ...this.#context,
       onOver: (over) => {
         this.#live.delete(over);
+        if (this.#open.get(ttlMs) === over) this.#open.delete(ttlMs);
       },
     });
     this.#live.add(session);
+    this.#open.set(ttlMs, session);
     if (this.#closed) {
       const closed = new ClosedError('This Pawl client');
       await session.close(closed);

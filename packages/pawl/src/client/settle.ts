@@ -35,17 +35,21 @@ export async function settle<T>(attempt: () => Promise<T>, { clock, goOn }: Sett
 }
 
 /** What `work` comes to, or `undefined` if that takes longer than `limitMs`; then it goes on unobserved. */
-export async function within<T>(
+export function within<T>(
   clock: Clock,
   limitMs: number,
   work: Promise<T>,
 ): Promise<{ value: T } | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  const timer = clock.setTimer(limitMs, () => resolve(undefined));
-  try {
-    return await Promise.race([work.then((value) => ({ value })), late]);
-  } finally {
-    timer.cancel();
-    work.catch(() => {});
-  }
+  return new Promise((resolve, reject) => {
+    const timer = clock.setTimer(limitMs, () => resolve(undefined));
+    const onValue = (value: T) => {
+      timer.cancel();
+      resolve({ value });
+    };
+    const onError = (error: unknown) => {
+      timer.cancel();
+      reject(error);
+    };
+    work.then(onValue, onError);
+  });
 }

@@ -11,7 +11,7 @@ import {
   type Version,
   type Waiter,
 } from './records.ts';
-import type { ConditionalWrite, Wake } from './write.ts';
+import type { ConditionalWrite, Guard, Put, Wake } from './write.ts';
 
 /** A lock as it was read: its record and the first waiters of its queue. */
 export interface LoadedLock {
@@ -67,7 +67,8 @@ export class Draft {
   readonly #loaded: Loaded;
   readonly #locks = new Map<string, DraftLock>();
   readonly #requests = new Map<string, RequestRecord | null>();
-  readonly #entries = new Map<string, string | null>();
+  /** Waiters and other entries; made for the first, since most drafts have none. */
+  #entries: Map<string, string | null> | undefined;
   readonly #alive = new Set<string>();
   readonly #wakes: Wake[] = [];
 
@@ -114,11 +115,11 @@ export class Draft {
   }
 
   putEntry(key: string, value: string): void {
-    this.#entries.set(key, value);
+    this.#setEntry(key, value);
   }
 
   enqueue(lock: DraftLock, waiter: Waiter): void {
-    this.#entries.set(waitKey(lock.name, waiter.ticket), encodeWaiter(waiter));
+    this.#setEntry(waitKey(lock.name, waiter.ticket), encodeWaiter(waiter));
     if (lock.queue.length === lock.waiting) lock.queue = [...lock.queue, waiter];
     lock.waiting += 1;
     lock.nextTicket = waiter.ticket + 1;
@@ -127,14 +128,14 @@ export class Draft {
 
   /** Writes a waiter anew, in its place. */
   replaceWaiter(lock: DraftLock, waiter: Waiter): void {
-    this.#entries.set(waitKey(lock.name, waiter.ticket), encodeWaiter(waiter));
+    this.#setEntry(waitKey(lock.name, waiter.ticket), encodeWaiter(waiter));
     lock.queue = lock.queue.map((each) => (each.ticket === waiter.ticket ? waiter : each));
     // Every change of a queue changes the lock's record, whose version guards it all.
     lock.changed = true;
   }
 
   dequeue(lock: DraftLock, ticket: number): void {
-    this.#entries.set(waitKey(lock.name, ticket), null);
+    this.#setEntry(waitKey(lock.name, ticket), null);
     lock.queue = lock.queue.filter((waiter) => waiter.ticket !== ticket);
     lock.waiting -= 1;
     lock.changed = true;
@@ -150,19 +151,17 @@ export class Draft {
 
   /** The write that makes the draft true, or `null` where nothing changed. */
   toWrite(): ConditionalWrite | null {
-    const entries = new Map(this.#entries);
-    for (const [key, record] of this.#requests)
-      entries.set(key, record === null ? null : encodeRequest(record));
-    for (const lock of this.#locks.values()) {
-      if (lock.changed) entries.set(lockKey(lock.name), encodeDraftLock(lock));
-    }
-    if (entries.size === 0 && this.#wakes.length === 0) return null;
-    const puts = [];
-    const deletes = [];
-    for (const [key, value] of entries) {
+    const puts: Put[] = [];
+    const deletes: string[] = [];
+    const write = (key: string, value: string | null) => {
       if (value === null) deletes.push(key);
       else puts.push({ key, value });
-    }
+    };
+    for (const [key, value] of this.#entries ?? []) write(key, value);
+    for (const [key, record] of this.#requests) write(key, record === null ? null : encodeRequest(record));
+    for (const lock of this.#locks.values())
+      if (lock.changed) write(lockKey(lock.name), encodeDraftLock(lock));
+    if (puts.length === 0 && deletes.length === 0 && this.#wakes.length === 0) return null;
     return { guards: this.#guards(), alive: [...this.#alive], puts, deletes, wakes: this.#wakes };
   }
 
@@ -178,17 +177,20 @@ export class Draft {
     return { locks, requests };
   }
 
+  #setEntry(key: string, value: string | null): void {
+    this.#entries ??= new Map();
+    this.#entries.set(key, value);
+  }
+
   #loadedLock(name: string): LoadedLock {
     return this.#loaded.locks.get(name) ?? { version: null, record: null, head: [] };
   }
 
-  #guards() {
-    const locks = [...this.#locks.values()].map((lock) => ({
-      key: lockKey(lock.name),
-      version: lock.version,
-    }));
-    const requests = [...this.#loaded.requests].map(([key, { version }]) => ({ key, version }));
-    return [...locks, ...requests];
+  #guards(): Guard[] {
+    const guards: Guard[] = [];
+    for (const { name, version } of this.#locks.values()) guards.push({ key: lockKey(name), version });
+    for (const [key, { version }] of this.#loaded.requests) guards.push({ key, version });
+    return guards;
   }
 }
 

@@ -89,7 +89,8 @@ export interface BreakRecord {
 }
 
 export function encodeLock(record: LockRecord): string {
-  return JSON.stringify(record, (_key, value) => (typeof value === 'bigint' ? value.toString() : value));
+  const holders = record.holders.map((holder) => ({ ...holder, token: holder.token?.toString() }));
+  return JSON.stringify({ ...record, holders });
 }
 
 /** Reads a lock's record that was stored at `version`: the token of every grant made by that commit. */

@@ -6,6 +6,11 @@ export interface Guard {
   readonly version: Version | null;
 }
 
+export interface Put {
+  readonly key: string;
+  readonly value: string;
+}
+
 /** A message for an inbox, delivered after the commit that carries it. */
 export interface Wake {
   readonly inbox: string;
@@ -19,7 +24,7 @@ export interface Wake {
 export interface ConditionalWrite {
   readonly guards: readonly Guard[];
   readonly alive: readonly string[];
-  readonly puts: readonly { readonly key: string; readonly value: string }[];
+  readonly puts: readonly Put[];
   readonly deletes: readonly string[];
   readonly wakes: readonly Wake[];
 }

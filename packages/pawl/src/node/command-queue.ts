@@ -1,4 +1,10 @@
-import { type Pending, touchedKeys } from './grouping.ts';
+import type { Pending, Touch } from './grouping.ts';
+
+/** What is under way, or has to wait for its turn. */
+interface Blocked {
+  readonly names: Set<string>;
+  readonly requestKeys: Set<string>;
+}
 
 /**
  * Commands that wait to be decided. Several batches of them may be under way at once, but no two that touch a common lock or request, so
@@ -6,8 +12,7 @@ import { type Pending, touchedKeys } from './grouping.ts';
  */
 export class CommandQueue<P extends Pending> {
   #waiting: P[] = [];
-  readonly #busy = new Set<string>();
-  readonly #batches = new Map<readonly P[], readonly string[]>();
+  readonly #batches = new Set<readonly P[]>();
 
   get length(): number {
     return this.#waiting.length;
@@ -29,34 +34,13 @@ export class CommandQueue<P extends Pending> {
 
   /** Takes the next `limit` commands that touch nothing that is under way; {@link done} has to follow. */
   take(limit: number): P[] {
-    const blocked = new Set(this.#busy);
-    const batch: P[] = [];
-    const skipped: P[] = [];
-    const keys: string[] = [];
-    let looked = 0;
-    for (const item of this.#waiting) {
-      if (batch.length >= limit) break;
-      looked += 1;
-      const touched = touchedKeys(item);
-      if (this.#busy.size === 0 || !touched.some((key) => blocked.has(key))) {
-        batch.push(item);
-        keys.push(...touched);
-        continue;
-      }
-      // Later ones with the same lock have to wait behind it.
-      for (const key of touched) blocked.add(key);
-      skipped.push(item);
-    }
-    if (batch.length === 0) return batch;
-    this.#waiting = [...skipped, ...this.#waiting.slice(looked)];
-    for (const key of keys) this.#busy.add(key);
-    this.#batches.set(batch, keys);
+    const batch = this.#batches.size === 0 ? this.#waiting.splice(0, limit) : this.#takeUnblocked(limit);
+    if (batch.length > 0) this.#batches.add(batch);
     return batch;
   }
 
   /** A batch is through: what it touched is free again. */
   done(batch: readonly P[]): void {
-    for (const key of this.#batches.get(batch) ?? []) this.#busy.delete(key);
     this.#batches.delete(batch);
   }
 
@@ -68,4 +52,36 @@ export class CommandQueue<P extends Pending> {
   drain(): P[] {
     return this.#waiting.splice(0);
   }
+
+  #takeUnblocked(limit: number): P[] {
+    const blocked: Blocked = { names: new Set(), requestKeys: new Set() };
+    for (const batch of this.#batches) for (const { touch } of batch) block(blocked, touch);
+    const batch: P[] = [];
+    const skipped: P[] = [];
+    let looked = 0;
+    for (const item of this.#waiting) {
+      if (batch.length >= limit) break;
+      looked += 1;
+      if (!isBlocked(blocked, item.touch)) {
+        batch.push(item);
+        continue;
+      }
+      // Later ones with the same lock have to wait behind it.
+      block(blocked, item.touch);
+      skipped.push(item);
+    }
+    if (batch.length > 0) this.#waiting = [...skipped, ...this.#waiting.slice(looked)];
+    return batch;
+  }
+}
+
+function block(blocked: Blocked, { names, requestKeys }: Touch): void {
+  for (const name of names) blocked.names.add(name);
+  for (const key of requestKeys) blocked.requestKeys.add(key);
+}
+
+function isBlocked(blocked: Blocked, { names, requestKeys }: Touch): boolean {
+  return (
+    names.some((name) => blocked.names.has(name)) || requestKeys.some((key) => blocked.requestKeys.has(key))
+  );
 }

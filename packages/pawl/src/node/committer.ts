@@ -1,13 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { type Clock, sleep } from '../clock.ts';
-import { type Command, type Outcome, type OutcomeOf, requestsOf } from '../core/commands.ts';
+import type { Command, Outcome, OutcomeOf } from '../core/commands.ts';
 import { type Decision, decide } from '../core/decide.ts';
 import type { Loaded, LoadedRequest } from '../core/draft.ts';
-import { requestKey } from '../core/names.ts';
 import type { Engine, Version } from '../engines/engine.ts';
 import { ClosedError, EngineUnavailableError } from '../errors.ts';
 import { CommandQueue } from './command-queue.ts';
-import { groupByTouch, type Pending } from './grouping.ts';
+import { groupByTouch, type Pending, type Touch, touchOf } from './grouping.ts';
 import { LastKnown } from './last-known.ts';
 import { load } from './loading.ts';
 
@@ -18,6 +17,7 @@ export interface Decided<O> {
 }
 
 interface Submitted extends Pending {
+  touch: Touch;
   attempts: number;
   resolve(decided: Decided<Outcome>): void;
   reject(error: unknown): void;
@@ -71,7 +71,7 @@ export class Committer {
       if (this.#closed) throw new ClosedError('The node');
       // The core answers each kind of command with its kind of outcome, which the queue's common type forgets.
       const settle = resolve as (decided: Decided<Outcome>) => void;
-      this.#queue.add({ command, extraNames: new Set(), attempts: 0, resolve: settle, reject });
+      this.#queue.add({ command, touch: touchOf(command), attempts: 0, resolve: settle, reject });
       this.#pumpSoon();
     });
   }
@@ -183,7 +183,8 @@ export class Committer {
         this.#queue.putBack(group.slice(half));
         return this.#plan(group.slice(0, half), loaded);
       }
-      for (const item of group) for (const name of decision.missing) item.extraNames.add(name);
+      for (const item of group)
+        item.touch = touchOf(item.command, [...item.touch.names, ...decision.missing]);
       this.#again(group);
     } catch (error) {
       // A corrupt record stops those who need it, not the rest of the batch.
@@ -240,11 +241,9 @@ export class Committer {
 /** The part of what was loaded that the group touches: its write is guarded by that and by nothing else. */
 function partOf(loaded: Loaded, group: readonly Submitted[]): Loaded {
   const requests = new Map<string, LoadedRequest>();
-  for (const { command } of group) {
-    for (const id of requestsOf(command)) {
-      const key = requestKey(id.session, id.request);
+  for (const { touch } of group) {
+    for (const key of touch.requestKeys)
       requests.set(key, loaded.requests.get(key) ?? { version: null, record: null });
-    }
   }
   return { locks: loaded.locks, requests };
 }

@@ -1,11 +1,28 @@
 import { type Command, namesOf, requestsOf } from '../core/commands.ts';
-import { lockKey, requestKey } from '../core/names.ts';
+import { requestKey } from '../core/names.ts';
+
+/** What deciding a command has to load, and may write. */
+export interface Touch {
+  /** Of locks. */
+  readonly names: readonly string[];
+  /** Of the requests' records. */
+  readonly requestKeys: readonly string[];
+}
 
 /** Something that waits for its command to be decided. */
 export interface Pending {
   readonly command: Command;
-  /** Locks that earlier attempts found to be needed besides those the command names. */
-  readonly extraNames: Set<string>;
+  readonly touch: Touch;
+}
+
+/** @param furtherNames locks that an attempt found to be needed besides those the command names. */
+export function touchOf(command: Command, furtherNames: Iterable<string> = []): Touch {
+  const named = namesOf(command);
+  const further = [...furtherNames];
+  return {
+    names: further.length === 0 && named.length < 2 ? named : [...new Set([...named, ...further])],
+    requestKeys: requestsOf(command).map((id) => requestKey(id.session, id.request)),
+  };
 }
 
 /**
@@ -20,14 +37,24 @@ export function groupByTouch<P extends Pending>(pending: readonly P[]): P[][] {
     parent[i] = root;
     return root;
   };
-  const firstToTouch = new Map<string, number>();
-  for (const [i, item] of pending.entries()) {
-    for (const key of touchedKeys(item)) {
+  let shared = false;
+  const touch = (keys: readonly string[], i: number, firstToTouch: Map<string, number>) => {
+    for (const key of keys) {
       const first = firstToTouch.get(key);
       if (first === undefined) firstToTouch.set(key, i);
-      else parent[Math.max(find(first), find(i))] = Math.min(find(first), find(i));
+      else if (first !== i) {
+        shared = true;
+        parent[Math.max(find(first), find(i))] = Math.min(find(first), find(i));
+      }
     }
+  };
+  const names = new Map<string, number>();
+  const requests = new Map<string, number>();
+  for (const [i, item] of pending.entries()) {
+    touch(item.touch.names, i, names);
+    touch(item.touch.requestKeys, i, requests);
   }
+  if (!shared) return pending.map((item) => [item]);
   const groups = new Map<number, P[]>();
   for (const [i, item] of pending.entries()) {
     const root = find(i);
@@ -36,15 +63,4 @@ export function groupByTouch<P extends Pending>(pending: readonly P[]): P[][] {
     else group.push(item);
   }
   return [...groups.values()];
-}
-
-/** All lock names that deciding `item` has to load. */
-export function lockNamesOf(item: Pending): string[] {
-  return [...new Set([...namesOf(item.command), ...item.extraNames])];
-}
-
-/** What must not be touched by two batches at once. */
-export function touchedKeys(item: Pending): string[] {
-  const locks = lockNamesOf(item).map(lockKey);
-  return [...locks, ...requestsOf(item.command).map((id) => requestKey(id.session, id.request))];
 }

@@ -1,7 +1,5 @@
-import { requestsOf } from '../core/commands.ts';
 import type { Loaded, LoadedLock, LoadedRequest } from '../core/draft.ts';
-import { requestKey } from '../core/names.ts';
-import { lockNamesOf, type Pending } from './grouping.ts';
+import type { Pending } from './grouping.ts';
 
 /** So many locks, and as many requests, are remembered; what drops out is read again. */
 const ENTRIES = 10_000;
@@ -34,15 +32,14 @@ export class LastKnown {
   recall(group: readonly Pending[]): Loaded | undefined {
     const locks = new Map<string, LoadedLock>();
     const requests = new Map<string, LoadedRequest>();
-    for (const item of group) {
-      const guess = item.command.kind === 'acquire';
-      for (const name of lockNamesOf(item)) {
+    for (const { command, touch } of group) {
+      const guess = command.kind === 'acquire';
+      for (const name of touch.names) {
         const lock = locks.get(name) ?? this.#lock(name, guess);
         if (lock === undefined) return undefined;
         locks.set(name, lock);
       }
-      for (const id of requestsOf(item.command)) {
-        const key = requestKey(id.session, id.request);
+      for (const key of touch.requestKeys) {
         const request = this.#requests.get(key) ?? (guess ? NEW : undefined);
         if (request === undefined) return undefined;
         requests.set(key, request);

@@ -1,16 +1,13 @@
-import { requestsOf } from '../core/commands.ts';
 import type { Loaded, LoadedLock, LoadedRequest } from '../core/draft.ts';
-import { lockKey, requestKey, waitPrefix } from '../core/names.ts';
+import { lockKey, waitPrefix } from '../core/names.ts';
 import { decodeLock, decodeRequest, decodeWaiter } from '../core/records.ts';
 import type { Engine } from '../engines/engine.ts';
-import { lockNamesOf, type Pending } from './grouping.ts';
+import type { Pending } from './grouping.ts';
 
 /** Loads all locks and requests that `pending` touches, in one round trip and from one snapshot. */
 export async function load(engine: Engine, pending: readonly Pending[], headWindow: number): Promise<Loaded> {
-  const names = [...new Set(pending.flatMap(lockNamesOf))];
-  const requestKeys = new Set(
-    pending.flatMap(({ command }) => requestsOf(command).map((id) => requestKey(id.session, id.request))),
-  );
+  const names = [...new Set(pending.flatMap(({ touch }) => touch.names))];
+  const requestKeys = new Set(pending.flatMap(({ touch }) => touch.requestKeys));
   const { entries, ranges } = await engine.read({
     keys: [...names.map(lockKey), ...requestKeys],
     ranges: names.map((name) => ({ prefix: waitPrefix(name), limit: headWindow })),

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.ts';
 import type { AcquireCommand, Grant, News, RequestId } from '../core/commands.ts';
-import { lockKey, requestKey, waitPrefix } from '../core/names.ts';
+import { lockKey, waitPrefix } from '../core/names.ts';
 import { decodeLock, decodeWaiter } from '../core/records.ts';
 import type { Engine } from '../engines/engine.ts';
 
@@ -16,13 +16,11 @@ export interface WaitingRoomOptions {
 
 /**
  * The acquires of this node that wait in a queue. A slow poll stands behind the news that wake them: lost news cost
- * latency, never a hang. Its cost grows with the locks waited for, not with the waiters.
+ * latency, never a hang. What it asks of the engine grows with the locks waited for, not with the waiters.
  */
 export class WaitingRoom {
   readonly #options: WaitingRoomOptions;
   readonly #waiters = new Map<string, AcquireCommand>();
-  /** The waiters' keys by the locks they wait for. */
-  readonly #byLock = new Map<string, Set<string>>();
   #timer: Timer | undefined;
 
   constructor(options: WaitingRoomOptions) {
@@ -30,27 +28,12 @@ export class WaitingRoom {
   }
 
   add(waiter: AcquireCommand): void {
-    const key = keyOf(waiter);
-    this.#waiters.set(key, waiter);
-    for (const { name } of waiter.locks) {
-      const keys = this.#byLock.get(name);
-      if (keys === undefined) this.#byLock.set(name, new Set([key]));
-      else keys.add(key);
-    }
+    this.#waiters.set(keyOf(waiter), waiter);
     this.#poll();
   }
 
   remove(id: RequestId): void {
-    const key = keyOf(id);
-    const waiter = this.#waiters.get(key);
-    if (waiter === undefined) return;
-    this.#waiters.delete(key);
-    for (const { name } of waiter.locks) {
-      const keys = this.#byLock.get(name);
-      keys?.delete(key);
-      if (keys?.size === 0) this.#byLock.delete(name);
-    }
-    if (this.#waiters.size === 0) this.#stopPolling();
+    this.#waiters.delete(keyOf(id));
   }
 
   /** Removes all waiters of a session that has ended. */
@@ -67,9 +50,9 @@ export class WaitingRoom {
   }
 
   close(): void {
-    this.#stopPolling();
+    this.#timer?.cancel();
+    this.#timer = undefined;
     this.#waiters.clear();
-    this.#byLock.clear();
   }
 
   #poll(): void {
@@ -85,13 +68,11 @@ export class WaitingRoom {
     );
   }
 
-  #stopPolling(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-  }
-
   async #look(): Promise<void> {
-    const names = [...this.#byLock.keys()];
+    if (this.#waiters.size === 0) return;
+    const names = [
+      ...new Set([...this.#waiters.values()].flatMap(({ locks }) => locks.map(({ name }) => name))),
+    ];
     try {
       const { entries, ranges } = await this.#options.engine.read({
         keys: names.map(lockKey),
@@ -117,5 +98,5 @@ export class WaitingRoom {
 }
 
 function keyOf(id: RequestId): string {
-  return requestKey(id.session, id.request);
+  return `${id.session}/${id.request}`;
 }

@@ -2,18 +2,18 @@ import { describe, expect, it } from 'vitest';
 import type { Command } from '../../src/core/commands.ts';
 import type { Engine } from '../../src/engines/engine.ts';
 import { CommandQueue } from '../../src/node/command-queue.ts';
-import type { Pending } from '../../src/node/grouping.ts';
+import { type Pending, touchOf } from '../../src/node/grouping.ts';
 import { granted, NodeSetup, newRequest } from './setup.ts';
 
-function promote(name: string): Pending {
+function promote(name: string, ...furtherNames: string[]): Pending {
   const command: Command = { kind: 'promote', name };
-  return { command, extraNames: new Set() };
+  return { command, touch: touchOf(command, furtherNames) };
 }
 
 describe('the queue of commands', () => {
   it('gives everything in order where nothing is under way', () => {
     const queue = new CommandQueue<Pending>();
-    const items = ['a', 'b', 'a', 'c'].map(promote);
+    const items = ['a', 'b', 'a', 'c'].map((name) => promote(name));
     for (const item of items) queue.add(item);
     expect(queue.take(3)).toEqual(items.slice(0, 3));
     expect(queue.length).toBe(1);
@@ -25,7 +25,7 @@ describe('the queue of commands', () => {
       promote('a'),
       promote('b'),
       promote('a'),
-      { ...promote('a'), extraNames: new Set(['b']) },
+      promote('a', 'b'),
       promote('b'),
       promote('c'),
     ];

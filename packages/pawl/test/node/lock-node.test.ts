@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Command } from '../../src/core/commands.ts';
 import { lockKey } from '../../src/core/names.ts';
 import type { Engine } from '../../src/engines/engine.ts';
-import { groupByTouch } from '../../src/node/grouping.ts';
+import { groupByTouch, touchOf } from '../../src/node/grouping.ts';
 import { granted, NodeSetup, newRequest } from './setup.ts';
 
 describe('the node', () => {
@@ -72,7 +72,7 @@ describe('the node', () => {
       acquire('4', 'a', 'c'),
       release('2', 'd'),
       acquire('5', 'e'),
-    ].map((command) => ({ command, extraNames: new Set<string>() }));
+    ].map((command) => ({ command, touch: touchOf(command) }));
     const indices = groupByTouch(pending).map((group) => group.map((item) => pending.indexOf(item)));
     expect(indices).toEqual([[0, 2, 3], [1, 4], [5]]);
   });

@@ -6,18 +6,20 @@ export class Connection {
   /** The name of the database in messages. */
   readonly where: string;
   /** @throws {StoreUnusableError} where the file at the path is no longer the one that was opened. */
-  readonly checkFile: () => Promise<void>;
+  readonly checkFile: () => void;
   readonly #begin: StatementSync;
   readonly #beginImmediate: StatementSync;
   readonly #commit: StatementSync;
+  readonly #dataVersion: StatementSync;
 
-  constructor(db: DatabaseSync, where: string, checkFile: () => Promise<void>) {
+  constructor(db: DatabaseSync, where: string, checkFile: () => void) {
     this.db = db;
     this.where = where;
     this.checkFile = checkFile;
     this.#begin = db.prepare('BEGIN');
     this.#beginImmediate = db.prepare('BEGIN IMMEDIATE');
     this.#commit = db.prepare('COMMIT');
+    this.#dataVersion = db.prepare('PRAGMA data_version');
   }
 
   /** Runs `look` on one snapshot of the database. */
@@ -34,6 +36,11 @@ export class Connection {
   /** Begins to write. @throws SQLite's busy error where another process is writing. */
   beginWrite(): void {
     this.#beginImmediate.run();
+  }
+
+  /** Differs from what it was in an earlier transaction if another connection has written in between, and after an undo. */
+  dataVersion(): unknown {
+    return this.#dataVersion.get()?.data_version;
   }
 
   commit(): void {

@@ -5,6 +5,9 @@ import { toBytes, toText } from './bytes.ts';
 /** No byte of UTF-8 is this high, so every key is below it. */
 const ABOVE_ALL = Uint8Array.of(0xff);
 
+/** So many versions are remembered; then it starts anew. */
+const KNOWN_LIMIT = 10_000;
+
 /** The stored values. Nothing here opens a transaction. */
 export class Entries {
   readonly #get: StatementSync;
@@ -12,6 +15,8 @@ export class Entries {
   readonly #range: StatementSync;
   readonly #put: StatementSync;
   readonly #delete: StatementSync;
+  /** The versions of keys that were last asked for or written; `null` for those that are absent. */
+  readonly #known = new Map<string, Version | null>();
 
   constructor(db: DatabaseSync) {
     this.#get = db.prepare('SELECT value, version FROM entry WHERE key = ?');
@@ -62,16 +67,32 @@ export class Entries {
 
   /** The version that `key` is at, `null` where it is absent. */
   version(key: string): Version | null {
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
     const row = this.#version.get(toBytes(key)) as { version: bigint } | undefined;
-    return row?.version ?? null;
+    const version = row?.version ?? null;
+    this.#remember(key, version);
+    return version;
   }
 
   put(key: string, value: string, version: Version): void {
     this.#put.run(toBytes(key), toBytes(value), version);
+    this.#remember(key, version);
   }
 
   delete(key: string): void {
     this.#delete.run(toBytes(key));
+    this.#remember(key, null);
+  }
+
+  /** Forgets what is known of versions: others have written, or what was written was undone. */
+  forget(): void {
+    this.#known.clear();
+  }
+
+  #remember(key: string, version: Version | null): void {
+    if (this.#known.size >= KNOWN_LIMIT) this.#known.clear();
+    this.#known.set(key, version);
   }
 }
 

@@ -45,7 +45,10 @@ export class Sessions {
 
   /** Whether the session is alive. If its time is up, this is its end. */
   isAlive(transaction: Transaction, id: string): boolean {
-    return this.#state(transaction, id) === 'alive';
+    if (transaction.alive.has(id)) return true;
+    if (this.#state(transaction, id) !== 'alive') return false;
+    transaction.alive.add(id);
+    return true;
   }
 
   keepAlive(transaction: Transaction, ids: readonly string[]): ReadonlySet<string> {
@@ -59,6 +62,7 @@ export class Sessions {
   }
 
   end(transaction: Transaction, id: string): void {
+    transaction.alive.delete(id);
     if (this.#end.run(id).changes > 0) transaction.ended.push(id);
   }
 

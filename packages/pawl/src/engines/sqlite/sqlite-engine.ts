@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import { type Clock, turn } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
 import type {
   CommitResult,
@@ -61,6 +61,7 @@ export class SqliteEngine implements Engine {
         sessions.restart(nowMs);
         wakes.restart();
       },
+      onUnknown: () => entries.forget(),
       onCommitted: (transaction) => {
         wakes.committed(transaction);
         this.#endings.committed(transaction);
@@ -163,8 +164,10 @@ export class SqliteEngine implements Engine {
 
   async #snapshot<T>(look: () => T): Promise<T> {
     this.#checkOpen();
-    // This also lets the event loop turn: whoever reads in a loop must not keep everybody else waiting.
-    await this.#connection.checkFile();
+    // Whoever reads in a loop must not keep everybody else waiting.
+    await turn();
+    this.#checkOpen();
+    this.#connection.checkFile();
     return this.#patience.untilFree(() => {
       this.#checkOpen();
       try {

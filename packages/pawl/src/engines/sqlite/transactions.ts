@@ -1,5 +1,5 @@
 import type { StatementSync } from 'node:sqlite';
-import type { Clock } from '../../clock.ts';
+import { type Clock, turn } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
 import type { Version, Wake } from '../engine.ts';
 import type { Connection } from './connection.ts';
@@ -14,6 +14,8 @@ export interface Transaction {
   version: Version;
   /** The number of the last wake that was stored. */
   wakeSeq: bigint;
+  /** Sessions that were found to be alive, and were not ended since. */
+  readonly alive: Set<string>;
   /** Sessions that this transaction ended. */
   readonly ended: string[];
   /** Wakes for inboxes of this very process. */
@@ -26,8 +28,16 @@ export interface TransactionsOptions {
   readonly patience: Patience;
   /** Called first in a transaction that finds that the machine was restarted. */
   readonly onRestart: (nowMs: number) => void;
+  /** Called first in a transaction before which others have written, and after one that was undone. */
+  readonly onUnknown: () => void;
   /** Called after a transaction was committed. */
   readonly onCommitted: (transaction: Transaction) => void;
+}
+
+interface Meta {
+  readonly version: Version;
+  readonly wakeSeq: bigint;
+  readonly bootId: string;
 }
 
 interface Job {
@@ -45,6 +55,8 @@ export class Transactions {
   readonly #meta: StatementSync;
   readonly #saveMeta: StatementSync;
   #jobs: Job[] = [];
+  /** What the last transaction left behind, which holds as long as the data version is the same. */
+  #last: { readonly meta: Meta; readonly dataVersion: unknown } | undefined;
   #running = false;
   #closed = false;
 
@@ -92,8 +104,9 @@ export class Transactions {
     const { connection, patience } = this.#options;
     while (this.#jobs.length > 0) {
       try {
-        // While this goes to the file system and back, all that comes in gathers, and then goes to the disk together.
-        await connection.checkFile();
+        // All that comes in meanwhile goes to the disk together.
+        await turn();
+        connection.checkFile();
         await patience.untilFree(() => this.#transact());
       } catch (error) {
         // Nothing of these jobs has begun.
@@ -117,14 +130,14 @@ export class Transactions {
     try {
       transaction = this.#work(jobs);
     } catch (error) {
-      connection.undo();
+      this.#undo();
       for (const { reject } of jobs) reject(storeError(error, connection.where, 'definite'));
       return;
     }
     try {
       connection.commit();
     } catch (error) {
-      connection.undo();
+      this.#undo();
       // The log may have reached the disk although its flush failed; then the next process to open it finds it whole.
       for (const { reject } of jobs) reject(storeError(error, connection.where, 'indefinite'));
       return;
@@ -135,11 +148,12 @@ export class Transactions {
 
   #work(jobs: readonly Job[]): Transaction {
     const { clock, onRestart } = this.#options;
-    const { version, wakeSeq, bootId } = this.#readMeta();
+    const { version, wakeSeq, bootId } = this.#begin();
     const transaction: Transaction = {
       nowMs: clock.sinceBootMs(),
       version,
       wakeSeq,
+      alive: new Set(),
       ended: [],
       wakes: [],
     };
@@ -148,15 +162,29 @@ export class Transactions {
     for (const { run } of jobs) run(transaction);
     if (restarted || transaction.version !== version || transaction.wakeSeq !== wakeSeq) {
       this.#saveMeta.run(transaction.version, transaction.wakeSeq, clock.bootId());
+      const meta = { version: transaction.version, wakeSeq: transaction.wakeSeq, bootId: clock.bootId() };
+      this.#last = { meta, dataVersion: this.#last?.dataVersion };
     }
     return transaction;
   }
 
-  #readMeta(): { version: bigint; wakeSeq: bigint; bootId: string } {
-    return this.#meta.get() as {
-      version: bigint;
-      wakeSeq: bigint;
-      bootId: string;
-    };
+  /** What stands in the database, which need not be read where nobody else has written since. */
+  #begin(): Meta {
+    const dataVersion = this.#options.connection.dataVersion();
+    if (this.#last === undefined || this.#last.dataVersion !== dataVersion) {
+      this.#options.onUnknown();
+      this.#last = { meta: this.#readMeta(), dataVersion };
+    }
+    return this.#last.meta;
+  }
+
+  #undo(): void {
+    this.#options.connection.undo();
+    this.#last = undefined;
+    this.#options.onUnknown();
+  }
+
+  #readMeta(): Meta {
+    return this.#meta.get() as unknown as Meta;
   }
 }
