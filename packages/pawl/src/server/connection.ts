@@ -1,12 +1,12 @@
 import type { Timer } from '../clock.ts';
 import { InvalidArgumentError, LimitError, type PawlError, UnauthenticatedError } from '../errors.ts';
 import type { SessionEvent } from '../node/service.ts';
-import type { Call, Hello } from '../protocol/calls.ts';
+import type { Call, Hello, Method } from '../protocol/calls.ts';
 import { writeError } from '../protocol/errors.ts';
 import { Outbox } from '../protocol/outbox.ts';
 import { readCall } from '../protocol/read-call.ts';
 import { readFrame } from '../protocol/read-frame.ts';
-import { tokenAsText, writeReply } from '../protocol/results.ts';
+import { type ResultOf, tokenAsText, writeReply } from '../protocol/results.ts';
 import { CLOSE_CODES, type Transport } from '../protocol/transport.ts';
 import type { Counter } from './metrics/metric.ts';
 import type { ServerParts } from './parts.ts';
@@ -20,6 +20,7 @@ const AUTHENTICATION_LIMIT_MS = 5000;
 const SLOW_BYTES = 512 * 1024;
 /** ... and if it does not catch up in this time it is cut off, in ms. */
 const SLOW_LIMIT_MS = 15_000;
+const DONE = Promise.resolve(null);
 const GOODBYE = JSON.stringify({ event: 'goaway' });
 
 /** One client's connection: reads its requests, has them done, and tells it of what becomes of them. */
@@ -136,7 +137,7 @@ export class Connection {
       return;
     }
     if (this.#principal === undefined || call.method === 'authenticate') this.#authenticate(id, call);
-    else void this.#serve(id, call, this.#principal);
+    else this.#serve(id, call, this.#principal);
   }
 
   #authenticate(id: number, call: Call): void {
@@ -155,53 +156,62 @@ export class Connection {
     }
   }
 
-  async #serve(id: number, call: Call, principal: Principal): Promise<void> {
-    this.#inFlight.add(id);
-    let done = (_answered: boolean) => {};
+  #serve(id: number, call: Call, principal: Principal): void {
+    let isStranger = false;
     try {
-      done = this.#begin(call);
-      const result = await this.#perform(call, principal);
-      this.#inFlight.delete(id);
-      done(true);
-      if (!this.#closed) this.#outbox.post(writeReply(id, result));
+      isStranger = this.#strangers.begin(call);
+      this.#parts.load.begin(call.method);
     } catch (error) {
+      if (isStranger) this.#strangers.end(call, false);
+      this.#refuse(id, error);
+      return;
+    }
+    this.#inFlight.add(id);
+    const over = (answered: boolean) => {
       this.#inFlight.delete(id);
-      done(false);
+      if (isStranger) this.#strangers.end(call, answered);
+      this.#parts.load.end();
+    };
+    const answer = (result: ResultOf<Method>) => {
+      over(true);
+      if (!this.#closed) this.#outbox.post(writeReply(id, result));
+      this.#checkStrangers();
+    };
+    const refuse = (error: unknown) => {
+      over(false);
       this.#refuse(id, error);
       if (refusalCode(error) === 'PAWL_UNAUTHENTICATED')
         this.close(CLOSE_CODES.unauthenticated, 'the token has expired');
-    }
+      this.#checkStrangers();
+    };
+    const fault = (error: unknown) => this.#parts.log.fault('connection', error);
+    this.#perform(call, principal).then(answer, refuse).catch(fault);
+  }
+
+  #checkStrangers(): void {
     if (this.#strangers.areTooMany) this.close(CLOSE_CODES.limit, 'too many sessions that are none');
   }
 
-  /** @returns a function to call when the request is over, with whether it was answered. @throws LimitError */
-  #begin(call: Call): (answered: boolean) => void {
-    const { load } = this.#parts;
-    const known = this.#strangers.begin(call);
+  #perform(call: Call, principal: Principal): Promise<ResultOf<Method>> {
     try {
-      load.begin(call.method);
+      return this.#ask(call, principal);
     } catch (error) {
-      known(false);
-      throw error;
+      return Promise.reject(error);
     }
-    return (answered) => {
-      known(answered);
-      load.end();
-    };
   }
 
-  #perform(call: Call, principal: Principal) {
+  #ask(call: Call, principal: Principal): Promise<ResultOf<Method>> {
     switch (call.method) {
       case 'listen':
         this.#listen(call.session);
-        return null;
+        return DONE;
       case 'unlisten':
         this.#subscriptions.get(call.session)?.();
         this.#subscriptions.delete(call.session);
-        return null;
+        return DONE;
       case 'ping':
       case 'authenticate':
-        return null;
+        return DONE;
       case 'openSession': {
         const { sessionsPerConnection: most } = this.#parts.limits;
         if (this.#opened >= most) throw new LimitError('sessionsPerConnection', most, 'share sessions');

@@ -18,22 +18,26 @@ export class Strangers {
   }
 
   /**
-   * A request is about to be asked for. @returns a function to call when it is over, with whether it was answered.
+   * A request is about to be asked for. @returns whether its session is not known; then {@link end} has to follow.
    * @throws LimitError where too many unknown sessions are asked about at the same time.
    */
-  begin(call: Call): (answered: boolean) => void {
+  begin(call: Call): boolean {
     const session = sessionOf(call);
-    if (session === undefined || this.#sessions.isProven(session)) return nothing;
+    if (session === undefined || this.#sessions.isProven(session)) return false;
     const present = this.#inFlight.get(session) ?? 0;
     if (present === 0 && this.#inFlight.size >= this.#most)
       throw new LimitError('unknownSessions', this.#most, 'name fewer at the same time');
     this.#inFlight.set(session, present + 1);
-    return (answered) => {
-      const left = (this.#inFlight.get(session) ?? 1) - 1;
-      if (left > 0) this.#inFlight.set(session, left);
-      else this.#inFlight.delete(session);
-      if (answered && left === 0 && !this.#sessions.isProven(session)) this.#dead += 1;
-    };
+    return true;
+  }
+
+  /** A request of a session that was not known is over. */
+  end(call: Call, answered: boolean): void {
+    const session = sessionOf(call) ?? '';
+    const left = (this.#inFlight.get(session) ?? 1) - 1;
+    if (left > 0) this.#inFlight.set(session, left);
+    else this.#inFlight.delete(session);
+    if (answered && left === 0 && !this.#sessions.isProven(session)) this.#dead += 1;
   }
 
   /** Whether so many were dead that the client may start anew with another connection. */
@@ -47,5 +51,3 @@ function sessionOf(call: Call): string | undefined {
   if ('session' in call) return call.session;
   return 'id' in call ? call.id.session : undefined;
 }
-
-function nothing(): void {}

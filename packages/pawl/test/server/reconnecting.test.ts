@@ -243,6 +243,22 @@ describe('requests', () => {
     expect(leases.every((lease) => lease.held)).toBe(true);
   });
 
+  it('C5: that waited at the client for its earlier ones in vain are told what kept them, and have not happened', async () => {
+    const network = new Network();
+    network.server('a', { requestsInFlight: 65 });
+    const service = network.service('a');
+    await service.openSession(TTL);
+    const faults = network.faults.get('a');
+    if (faults !== undefined) faults.onCall = (method) => (method === 'list' ? { kind: 'never' } : undefined);
+    const sent = service.list('', 5).catch((error) => error);
+    const waiting = service.inspect('x').catch((error) => error);
+    expect(await network.settle(sent)).toMatchObject({ outcome: 'indefinite' });
+    const late = await network.settle(waiting);
+    expect(late).toMatchObject({ code: 'PAWL_ENGINE_UNAVAILABLE', outcome: 'definite' });
+    expect(late.message).toContain('busy for 5000 ms with 1 earlier');
+    await service.close();
+  });
+
   it('of all clients together are limited, and renewals last', async () => {
     const network = new Network();
     network.server('a', { requests: 10 });

@@ -162,18 +162,27 @@ export class Requests {
     });
   }
 
+  #whyUnsent({ method }: Call, inFlight: number): string {
+    return this.#post === undefined
+      ? `No server could be reached within ${REQUEST_LIMIT_MS} ms, so ${method} was not sent.`
+      : `The server was busy for ${REQUEST_LIMIT_MS} ms with ${inFlight} earlier requests of this client, so ${method} was not sent. Ask for less at the same time.`;
+  }
+
   #expire(): void {
     const nowMs = this.#options.clock.monotonicMs();
+    const inFlight = this.#inFlight;
     for (const pending of this.#pending.values()) {
       if (pending.dueMs > nowMs) break;
       this.#remove(pending);
       const wasSent = pending.sendings > 0;
       if (wasSent) this.#options.onDoubt(pending.call);
-      const message = wasSent
-        ? `The server has not answered ${pending.call.method} within ${REQUEST_LIMIT_MS} ms.`
-        : `No server could be reached within ${REQUEST_LIMIT_MS} ms, so ${pending.call.method} was not sent.`;
+      const message = wasSent ? unanswered(pending.call) : this.#whyUnsent(pending.call, inFlight);
       pending.reject(new EngineUnavailableError(message, wasSent ? 'indefinite' : 'definite'));
     }
     this.#pump();
   }
+}
+
+function unanswered({ method }: Call): string {
+  return `The server has not answered ${method} within ${REQUEST_LIMIT_MS} ms.`;
 }
