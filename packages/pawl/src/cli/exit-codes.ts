@@ -39,9 +39,10 @@ export const EXIT = {
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: 'done',
   failed:
-    'something did not hold: the lab, the demonstration, a lock to break is not held under that token, or a fence refused the token',
+    'something did not hold: the lab, the demonstration, the torture of a fence, a lock to break is not held under that token, or a fence refused the token',
   usage: 'the command line is wrong',
-  unavailable: 'the database cannot be used or did not answer; or Node is too old',
+  unavailable:
+    'the database cannot be used or did not answer; what to torture is not to be had; or Node is too old',
   internal: 'a defect of pawl',
   notAcquired: 'the lock was not acquired in time',
   forbidden: 'the server does not know the token, or it does not allow this',

@@ -22,6 +22,7 @@ const RUN: { readonly [C in CommandName]: (parsed: Parsed<C>) => Promise<number>
   top: async (parsed) => (await import('./top.ts')).top(parsed),
   lab: async (parsed) => (await import('./lab.ts')).lab(parsed),
   advise: async (parsed) => (await import('./advise.ts')).adviseTtl(parsed),
+  torture: async (parsed) => (await import('./torture/torture.ts')).torture(parsed),
   demo: async () => (await import('./demo/demo.ts')).demo(),
   help: async ({ positionals, options }) => {
     process.stdout.write(helpText(positionals[0], options.markdown));

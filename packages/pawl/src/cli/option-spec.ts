@@ -5,6 +5,8 @@ export interface OptionTypes {
   /** `500ms`, `10s`, `2m`, `1h`, or a plain number of ms. In ms. */
   duration: number;
   text: string;
+  /** Names with commas, and the option may be given more than once. */
+  list: readonly string[];
   /** A whole number from 0. */
   count: number;
   /** A number from 0 to 1. */

@@ -88,6 +88,36 @@ export const COMMANDS = {
       },
     },
   },
+  torture: {
+    meaning:
+      'what locks lose while their holders are stopped, killed, throttled and cut off: Pawl and others',
+    details:
+      'Real processes add 1 to a counter under a lock, with and without the fence, while a nemesis injures them and restarts the servers. It counts what was lost, what the ' +
+      'fence refused, and how long nobody could work; see docs/torture.md.\n\n' +
+      'Targets: sqlite, postgres, redis, etcd and zookeeper are Pawl on that engine; advisory-locks, set-nx-px, redis-semaphore, verrou, redlock, etcd3 and ' +
+      'zookeeper-recipe are peers. The servers are those on PATH, started on free ports with their files in temporary directories; no server that runs already is touched, and ' +
+      'nothing is installed. A target whose server or npm package is not there is skipped by name.',
+    positionals: [],
+    examples: ['pawl torture --target sqlite --seconds 1 --svg torture.svg'],
+    exits: ['failed', 'unavailable'],
+    options: {
+      target: {
+        type: 'list',
+        value: 'NAMES',
+        meaning: 'what to torture, with commas or given more than once',
+        otherwise: 'all',
+      },
+      quick: { type: 'flag', meaning: 'two servers at once and for less time: all targets within 2 minutes' },
+      seconds: {
+        type: 'count',
+        value: 'N',
+        meaning: 'for how long each target is tortured; every injury is done at least once',
+        otherwise: '30, with --quick 5',
+      },
+      svg: { type: 'text', value: 'FILE', meaning: 'draw the result too', otherwise: 'no file' },
+      json,
+    },
+  },
   demo: {
     meaning: 'two real processes, one paused for too long: with the fence, and without',
     positionals: [],

@@ -42,16 +42,20 @@ export function parseCommand<C extends CommandName>(name: C, args: readonly stri
   return { options, positionals, command } as Parsed<C>;
 }
 
+/** What stands on the command line for an option. */
+type Given = string | boolean | readonly string[] | undefined;
+
 function split(
   name: string,
   spec: CommandSpec,
   args: readonly string[],
-): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
+): { values: Record<string, Given>; positionals: string[] } {
   const options = Object.fromEntries(
     Object.entries(spec.options).map(([option, { type, short }]) => [
       option,
       {
         type: type === 'flag' ? ('boolean' as const) : ('string' as const),
+        multiple: type === 'list',
         ...(short === undefined ? {} : { short }),
       },
     ]),
@@ -63,7 +67,7 @@ function split(
       allowPositionals: true,
       strict: true,
     });
-    return { values, positionals };
+    return { values: values as Record<string, Given>, positionals };
   } catch (cause) {
     const [said] = String(cause instanceof Error ? cause.message : cause).split(/\. |\n/);
     throw new UsageError(`${said}; see: pawl help ${name}.`, { cause });
@@ -74,12 +78,13 @@ function valueFor(
   command: string,
   option: string,
   spec: OptionSpec,
-  given: string | boolean | undefined,
-): string | number | boolean | bigint | undefined {
+  given: Given,
+): string | number | boolean | bigint | readonly string[] | undefined {
   if (spec.type === 'flag') return given === true;
   // A variable that is set to nothing counts as one that is not set.
   const inherited = spec.env === undefined ? undefined : process.env[spec.env] || undefined;
-  const text = typeof given === 'string' ? given : (inherited ?? spec.default);
+  const text =
+    typeof given === 'string' ? given : Array.isArray(given) ? given.join(',') : (inherited ?? spec.default);
   if (text === undefined) {
     if (spec.required) throw new UsageError(`--${option} is missing; see: pawl help ${command}.`);
     return undefined;
@@ -88,6 +93,15 @@ function valueFor(
     case 'text':
       if (text === '') throw new UsageError(`--${option} is empty; give it ${spec.value}.`);
       return text;
+    case 'list': {
+      const names = text.split(',').map((name) => name.trim());
+      if (names.includes('')) {
+        throw new UsageError(
+          `--${option} has an empty name; give it ${spec.value}, with commas between them.`,
+        );
+      }
+      return names;
+    }
     case 'duration':
       return parseDuration(option, text);
     case 'count':

@@ -65,7 +65,10 @@ export function serveConfig(options: Parsed<'serve'>['options']): ServeConfig {
           key: readText('tls-key', key),
           ...(clientCa === undefined ? {} : { clientCa: readText('client-ca', clientCa) }),
         };
-  const { port = file.port, insecure } = options;
+  const { port = file.port } = options;
+  const { insecure = false } = file;
+  if (typeof insecure !== 'boolean')
+    throw new InvalidArgumentError(`${options.config}: insecure`, 'true or false', insecure);
   return {
     db: text(options.db, 'db'),
     host: text(options.host, 'host'),
@@ -73,7 +76,7 @@ export function serveConfig(options: Parsed<'serve'>['options']): ServeConfig {
     port: port as number | undefined,
     tls,
     auth: readTokens(options.auth) ?? (file.auth as readonly KnownToken[] | undefined),
-    insecure: insecure || file.insecure === true,
+    insecure: options.insecure || insecure,
     limits: file.limits as Partial<Limits> | undefined,
     sign: signer(text(options['sequencer-key'], 'sequencerKey')),
   };

@@ -73,7 +73,7 @@ async function openRedis(address: string): Promise<OpenedStore> {
 }
 
 async function openEtcd(address: string): Promise<OpenedStore> {
-  const { scheme, user, password, hosts, path } = parts(address);
+  const { scheme, user, password, hosts, path } = addressParts(address);
   const { etcdEngine } = await driver('@grpc/grpc-js', () => import('../engines/etcd/index.ts'));
   const endpoints = hosts.map((host) => `${scheme === 'etcds' ? 'https' : 'http'}://${host}`);
   const account = user === undefined ? {} : { user, password: password ?? '' };
@@ -81,7 +81,7 @@ async function openEtcd(address: string): Promise<OpenedStore> {
 }
 
 async function openZookeeper(address: string): Promise<OpenedStore> {
-  const { user, password, hosts, path, minTtlMs } = parts(address);
+  const { user, password, hosts, path, minTtlMs } = addressParts(address);
   const { zookeeperEngine } = await import('../engines/zookeeper/index.ts');
   const connect = `${hosts.join(',')}${path === '' ? '' : `/${path}`}`;
   const auth =
@@ -89,7 +89,8 @@ async function openZookeeper(address: string): Promise<OpenedStore> {
   return alone(zookeeperEngine({ connect, ...auth, ...(minTtlMs === undefined ? {} : { minTtlMs }) }));
 }
 
-interface Parts {
+/** What an address of etcd or ZooKeeper says. */
+export interface AddressParts {
   readonly scheme: string;
   readonly user: string | undefined;
   readonly password: string | undefined;
@@ -98,25 +99,39 @@ interface Parts {
   readonly minTtlMs: number | undefined;
 }
 
-/** `SCHEME://[USER[:PASSWORD]@]HOST:PORT[,HOST:PORT…][/PATH][?minTtlMs=N]`: a URL names one host only, so it is no URL. */
-function parts(address: string): Parts {
+/**
+ * `SCHEME://[USER[:PASSWORD]@]HOST:PORT[,HOST:PORT…][/PATH][?minTtlMs=N]`: a URL names one host only, so it is no URL.
+ *
+ * @throws InvalidArgumentError
+ */
+export function addressParts(address: string): AddressParts {
   const form =
     /^(\w+):\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/@?]+)(?:\/([^?]*))?(?:\?minTtlMs=(\d{1,9}))?$/.exec(address);
-  if (form === null) throw new InvalidArgumentError('db', ADDRESS_FORMS, withoutPassword(address));
-  const [, scheme = '', user, password, hosts = '', path = '', minTtlMs] = form;
+  const wrong = () => new InvalidArgumentError('db', ADDRESS_FORMS, withoutPassword(address));
+  if (form === null) throw wrong();
+  const [, scheme = '', user, password, list = '', path = '', minTtlMs] = form;
+  const decoded = (text: string | undefined) => {
+    try {
+      return text === undefined ? undefined : decodeURIComponent(text);
+    } catch {
+      throw wrong();
+    }
+  };
+  const hosts = list.split(',');
+  if (hosts.includes('')) throw wrong();
   return {
     scheme: scheme.toLowerCase(),
-    user: user === undefined ? undefined : decodeURIComponent(user),
-    password: password === undefined ? undefined : decodeURIComponent(password),
-    hosts: hosts.split(','),
+    user: decoded(user),
+    password: decoded(password),
+    hosts,
     path: path.replace(/\/+$/, ''),
     minTtlMs: minTtlMs === undefined ? undefined : Number(minTtlMs),
   };
 }
 
-/** An address as it may be shown. */
+/** An address as it may be shown: rather too little of it than a part of a password, whatever that is made of. */
 export function withoutPassword(address: string): string {
-  return address.replace(/:[^:@/]*@/, ':…@');
+  return address.replace(/:(?!\/\/).*@/s, ':…@');
 }
 
 /** Loads the driver of a store. @throws StoreUnusableError where it is not installed. */

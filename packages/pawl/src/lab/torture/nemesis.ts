@@ -9,6 +9,9 @@ const AIM_MS = 5;
 /** So long until all that a process said before it was stopped has been heard, in ms. */
 const HEARD_MS = 30;
 const CUT_MS = 1000;
+/** A quota of the CPU lets a process run for a part of each period and stops it for the rest, in ms; the period is the kernel's usual one. */
+const [QUOTA_MS, PERIOD_MS] = [10, 100];
+const THROTTLED_MS = 2000;
 /** So long everybody works undisturbed after an injury, in ms. */
 const PEACE_MS = 300;
 /** So long for anybody to be granted the lock, in ms: longer than any TTL. */
@@ -27,7 +30,8 @@ export async function torment(
   const all = (injure: (run: Run) => Promise<void>) => () => Promise.all(runs.map(injure));
   const injuries = [
     all((run) => stopHolder(run, ttlMs)),
-    all((run) => killHolder(run)),
+    all(killHolder),
+    all(throttleHolder),
     ...(runs.some((run) => run.networked) ? [all(cutHolder)] : []),
     ...(servers.restart === undefined ? [] : [() => restart(runs, servers)]),
   ];
@@ -66,17 +70,33 @@ async function killHolder(run: Run): Promise<void> {
   run.wedgesMs.push((run.grantAfter(stopped.atMs) ?? nowMs()) - stopped.atMs);
 }
 
+/**
+ * Lets whoever is between its read and its write run for a tenth of the time only, as in a container with a small quota of the CPU. It
+ * goes on working all the while, slowly.
+ */
+async function throttleHolder(run: Run): Promise<void> {
+  const stopped = await seize(run);
+  if (stopped === undefined) return;
+  run.injuries.throttles += 1;
+  for (const untilMs = nowMs() + THROTTLED_MS; nowMs() < untilMs; ) {
+    stopped.holder.signal('SIGSTOP');
+    await sleep(PERIOD_MS - QUOTA_MS);
+    stopped.holder.signal('SIGCONT');
+    await sleep(QUOTA_MS);
+  }
+}
+
 /** Cuts the connections of whoever is between its read and its write; it goes on all the same. */
 async function cutHolder(run: Run): Promise<void> {
   let holder: WorkerProcess | undefined;
   await run.atHolder(AIM_MS, STUCK_LIMIT_MS, (worker) => {
-    worker.network('cut');
+    worker.cut();
     holder = worker;
   });
   if (holder === undefined) return;
   run.injuries.cuts += 1;
   await sleep(CUT_MS);
-  holder.network('pass');
+  holder.mend();
 }
 
 async function restart(runs: readonly Run[], servers: Servers): Promise<void> {

@@ -17,6 +17,8 @@ export interface Injuries {
   stops: number;
   /** Holders that were killed. */
   kills: number;
+  /** Holders that got a tenth of the time for a while. */
+  throttles: number;
   /** Holders whose connections were cut. */
   cuts: number;
   /** Servers that were killed and started again. */
@@ -47,7 +49,7 @@ export interface RunResult extends Count {
 
 /** Workers that take turns on one lock to increment one counter. */
 export class Run {
-  readonly injuries: Injuries = { stops: 0, kills: 0, cuts: 0, restarts: 0 };
+  readonly injuries: Injuries = { stops: 0, kills: 0, throttles: 0, cuts: 0, restarts: 0 };
   readonly wedgesMs: number[] = [];
   readonly #target: Target;
   readonly #fenced: boolean;
@@ -55,6 +57,7 @@ export class Run {
   readonly #resource: string;
   readonly #folder: string;
   readonly #ttlMs: number;
+  readonly #workerFile: string;
   readonly #workers: WorkerProcess[] = [];
   readonly #outcomes = { done: 0, refused: 0, 'refused-raise': 0, failed: 0 };
   readonly #errors: Record<string, number> = {};
@@ -63,16 +66,17 @@ export class Run {
   #ready = 0;
   #onHolder: ((worker: WorkerProcess, leftMs: number) => void) | undefined;
 
-  /** @param folder where its files go. */
+  /** @param folder where its files go; @param workerFile the program of its workers. */
   constructor(
     target: Target,
-    options: { fenced: boolean; ports: readonly number[]; folder: string; ttlMs: number },
+    options: { fenced: boolean; ports: readonly number[]; folder: string; ttlMs: number; workerFile: string },
   ) {
     this.#target = target;
     this.#fenced = options.fenced;
     this.#ports = options.ports;
     this.#folder = options.folder;
     this.#ttlMs = options.ttlMs;
+    this.#workerFile = options.workerFile;
     this.#resource = join(options.folder, `${this.name.replaceAll(' ', '-')}.db`);
   }
 
@@ -91,6 +95,7 @@ export class Run {
     createResource(this.#resource);
     for (let i = 0; i < WORKERS; i += 1) {
       const worker = new WorkerProcess({
+        file: this.#workerFile,
         settings: {
           name: `worker-${i}`,
           resource: this.#resource,

@@ -1,10 +1,6 @@
+import type { Unmeasured } from './choice.ts';
 import type { RunResult } from './run.ts';
-
-/** A target that was not measured, and why. */
-export interface Unmeasured {
-  readonly target: string;
-  readonly why: string;
-}
+import type { TortureReport } from './torture.ts';
 
 const COLUMNS: readonly [head: string, cell: (result: RunResult) => string][] = [
   ['target', ({ target, kind }) => (kind === 'pawl' ? `Pawl on ${target}` : target)],
@@ -17,12 +13,13 @@ const COLUMNS: readonly [head: string, cell: (result: RunResult) => string][] = 
   ['longest s', ({ wedgesMs }) => seconds(Math.max(0, ...wedgesMs))],
   ['stops', ({ injuries }) => `${injuries.stops}`],
   ['kills', ({ injuries }) => `${injuries.kills}`],
+  ['throttles', ({ injuries }) => `${injuries.throttles}`],
   ['cuts', ({ injuries }) => `${injuries.cuts}`],
   ['restarts', ({ injuries }) => `${injuries.restarts}`],
 ];
 const TEXT_COLUMNS = 2;
 
-export function resultsTable(results: readonly RunResult[], unmeasured: readonly Unmeasured[]): string {
+function resultsTable(results: readonly RunResult[], unmeasured: readonly Unmeasured[]): string {
   const rows = [
     COLUMNS.map(([head]) => head),
     ...results.map((each) => COLUMNS.map(([, cell]) => cell(each))),
@@ -37,12 +34,26 @@ export function resultsTable(results: readonly RunResult[], unmeasured: readonly
   const crashed = results
     .filter(({ crashes }) => crashes.length > 0)
     .map(({ target, crashes }) => `${target}: ${crashes.length} crashed by themselves: ${reason(crashes)}`);
-  return [...lines, ...crashed, ...unmeasured.map(({ target, why }) => `${target}: ${why}`)].join('\n');
+  return [
+    ...lines,
+    ...crashed,
+    ...unmeasured.map(({ target, kind, why }) => `${target}: ${kind}: ${why}`),
+  ].join('\n');
 }
 
-export const LEGEND = `updates: increments committed. lost: those that are not in the counter in the end. late writes: writes over what the writer had not read; one may undo
+const LEGEND = `updates: increments committed. lost: those that are not in the counter in the end. late writes: writes over what the writer had not read; one may undo
 many updates. refused: writes that the fence refused. wedged: time in which nobody was granted the lock after its holder was stopped or killed.
 A peer's lock has no token, so there is nothing that a fence could check.`;
+
+/** The report as a table, with what the machine was and what the columns mean. */
+export function renderReport({ machine, fencedOnesHeld, results, unmeasured }: TortureReport): string {
+  const { node, cpus, loadBefore, seconds: forSeconds, ttlMs, heldUpMs } = machine;
+  const host = `Node ${node}, ${cpus} CPUs, load ${loadBefore.toFixed(1)} before`;
+  const run = `${forSeconds} s a target, TTL ${ttlMs / 1000} s; the nemesis itself was held up for ${heldUpMs} ms at most`;
+  const paragraphs = [`${host}; ${run}`, resultsTable(results, unmeasured), LEGEND];
+  if (!fencedOnesHeld) paragraphs.push('A fenced run lost updates, or did none.');
+  return `${paragraphs.join('\n\n')}\n`;
+}
 
 /** What the first one printed for its error. */
 function reason([first = '']: readonly string[]): string {

@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { TcpProxy } from '../packages/pawl/test/faults/tcp-proxy.ts';
+import { CuttableProxy } from './cuttable-proxy.ts';
 import type { LockerSettings } from './locker.ts';
 import type { WorkerLine, WorkerSettings } from './worker.ts';
 
-const FILE = fileURLToPath(new URL('./worker.ts', import.meta.url));
 /** So much of what a worker printed before it crashed, in characters. */
 const LAST_WORDS = 1000;
 
 export interface WorkerProcessOptions {
+  /** The worker's program. */
+  readonly file: string;
   readonly settings: Omit<WorkerSettings, 'locker'>;
   /** The servers' ports; the worker gets those of proxies before them. */
   readonly ports: readonly number[];
@@ -21,7 +21,7 @@ export interface WorkerProcessOptions {
 /** A worker's process and its network. Where it ends, another takes its place. */
 export class WorkerProcess {
   readonly #options: WorkerProcessOptions;
-  readonly #proxies: readonly TcpProxy[];
+  readonly #proxies: readonly CuttableProxy[];
   #locker: LockerSettings | undefined;
   #child: ChildProcess | undefined;
   #over = false;
@@ -30,7 +30,7 @@ export class WorkerProcess {
 
   constructor(options: WorkerProcessOptions) {
     this.#options = options;
-    this.#proxies = options.ports.map((port) => new TcpProxy(port));
+    this.#proxies = options.ports.map((port) => new CuttableProxy(port));
   }
 
   get between(): boolean {
@@ -55,8 +55,14 @@ export class WorkerProcess {
     child?.kill('SIGKILL');
   }
 
-  network(passage: 'pass' | 'cut'): void {
-    for (const proxy of this.#proxies) proxy.set(passage);
+  /** Cuts its connections, and lets it make no others. */
+  cut(): void {
+    for (const proxy of this.#proxies) proxy.cut();
+  }
+
+  /** Lets it connect again. */
+  mend(): void {
+    for (const proxy of this.#proxies) proxy.mend();
   }
 
   /** Ends it for good; resolves once it is gone. */
@@ -73,9 +79,8 @@ export class WorkerProcess {
   #spawn(): void {
     if (this.#over) return;
     const settings = { ...this.#options.settings, locker: this.#locker };
-    const child = spawn(process.execPath, ['--no-warnings', FILE, JSON.stringify(settings)], {
-      stdio: ['pipe', 'pipe', 'pipe'],
-    });
+    const args = ['--no-warnings', this.#options.file, JSON.stringify(settings)];
+    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     this.#child = child;
     this.#between = false;
     let rest = '';
