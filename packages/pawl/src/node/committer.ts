@@ -130,7 +130,7 @@ export class Committer {
 
     const plans: Plan[] = [];
     const unknown: Submitted[][] = [];
-    for (const group of groupByTouch(batch)) {
+    for (const group of groupByTouch(batch.filter((item) => !this.#settleEnded(item)))) {
       const plan = this.#planFromMemory(group);
       if (plan === undefined) unknown.push(group);
       else plans.push(plan);
@@ -159,6 +159,13 @@ export class Committer {
       else this.#lastKnown.doubt(plan.decision.after(0n));
       this.#again(plan.group);
     }
+  }
+
+  /** An end is final, so whoever asks for a session that is over is answered without the store, however many ask. */
+  #settleEnded({ command, resolve }: Submitted): boolean {
+    if (command.kind !== 'acquire' || !this.#ended.has(command.session)) return false;
+    resolve({ outcome: { kind: 'sessionEnded' }, version: 0n });
+    return true;
   }
 
   /** A plan that needs no read; only if it writes, because only then the commit shows whether what is known is true. */

@@ -62,7 +62,16 @@ export class Authenticator {
 
 const RIGHTS = ['acquire', 'read', 'break', 'admin'];
 
-function checkToken({ name, sha256, permissions, expiresAtMs }: KnownToken): void {
+const TOKEN_FIELDS = ['name', 'sha256', 'permissions', 'expiresAtMs'];
+
+function checkToken(token: KnownToken): void {
+  if (typeof token !== 'object' || token === null)
+    throw new InvalidArgumentError('auth', 'a list of tokens as pawl token prints them', token);
+  // A misspelt field would let a token live for ever.
+  for (const field of Object.keys(token))
+    if (!TOKEN_FIELDS.includes(field))
+      throw new InvalidArgumentError('auth', `made of ${TOKEN_FIELDS.join(', ')}`, field);
+  const { name, sha256, permissions, expiresAtMs } = token;
   if (typeof name !== 'string') throw new InvalidArgumentError('auth.name', 'a string', name);
   if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256))
     throw new InvalidArgumentError(
@@ -72,12 +81,14 @@ function checkToken({ name, sha256, permissions, expiresAtMs }: KnownToken): voi
     );
   const wrong =
     !Array.isArray(permissions) ||
-    permissions.some(
-      ({ prefix, rights }) =>
+    permissions.some((permission) => {
+      const { prefix, rights } = permission ?? {};
+      return (
         (prefix !== '' && nameProblem(prefix) !== undefined) ||
         !Array.isArray(rights) ||
-        rights.some((right) => !RIGHTS.includes(right)),
-    );
+        rights.some((right) => !RIGHTS.includes(right))
+      );
+    });
   if (wrong) {
     const expected = `a list of prefixes with rights out of ${RIGHTS.join(', ')}`;
     throw new InvalidArgumentError('auth.permissions', expected, permissions);

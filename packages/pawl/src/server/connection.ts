@@ -157,20 +157,22 @@ export class Connection {
   }
 
   #serve(id: number, call: Call, principal: Principal): void {
-    let isStranger = false;
-    try {
-      isStranger = this.#strangers.begin(call);
-      this.#parts.load.begin(call.method);
-    } catch (error) {
-      if (isStranger) this.#strangers.end(call, false);
-      this.#refuse(id, error);
-      return;
-    }
     this.#inFlight.add(id);
+    try {
+      this.#strangers.admit(call, (isFirst) => this.#answer(id, call, principal, isFirst));
+    } catch (error) {
+      this.#inFlight.delete(id);
+      this.#refuse(id, error);
+    }
+  }
+
+  #answer(id: number, call: Call, principal: Principal, isFirst: boolean): void {
+    const { load } = this.#parts;
+    let counted = false;
     const over = (answered: boolean) => {
       this.#inFlight.delete(id);
-      if (isStranger) this.#strangers.end(call, answered);
-      this.#parts.load.end();
+      if (counted) load.end();
+      if (isFirst) this.#strangers.end(call, answered);
     };
     const answer = (result: ResultOf<Method>) => {
       over(true);
@@ -184,6 +186,13 @@ export class Connection {
         this.close(CLOSE_CODES.unauthenticated, 'the token has expired');
       this.#checkStrangers();
     };
+    try {
+      load.begin(call.method);
+      counted = true;
+    } catch (error) {
+      refuse(error);
+      return;
+    }
     const fault = (error: unknown) => this.#parts.log.fault('connection', error);
     this.#perform(call, principal).then(answer, refuse).catch(fault);
   }

@@ -61,8 +61,10 @@ export const DEFAULT_LIMITS: Limits = {
   watches: 1000,
 };
 
-/** @throws InvalidArgumentError where one is unknown or no whole number from 1. */
+/** @throws InvalidArgumentError where they are no object, or one is unknown or no whole number from 1. */
 export function checkLimits(given: Partial<Limits> = {}): Limits {
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    throw new InvalidArgumentError('limits', 'an object of limits', given);
   for (const [name, value] of Object.entries(given)) {
     if (!Object.hasOwn(DEFAULT_LIMITS, name))
       throw new InvalidArgumentError('limits', `made of ${Object.keys(DEFAULT_LIMITS).join(', ')}`, name);

@@ -1,3 +1,4 @@
+import { createSecureContext } from 'node:tls';
 import { type Clock, systemClock } from '../clock.ts';
 import type { Engine } from '../engines/engine.ts';
 import { InvalidArgumentError } from '../errors.ts';
@@ -79,6 +80,7 @@ export function checkOptions(options: ServeOptions): CheckedOptions {
       auth,
     );
   }
+  if (tls !== undefined) checkTls(tls);
   return {
     engine,
     host,
@@ -92,6 +94,17 @@ export function checkOptions(options: ServeOptions): CheckedOptions {
     log: new Log(clock, options.log),
     clock,
   };
+}
+
+function checkTls({ cert, key, clientCa }: ServerTls): void {
+  try {
+    if (cert.length === 0 || key.length === 0) throw new RangeError('one of them is empty');
+    createSecureContext({ cert, key, ...(clientCa === undefined ? {} : { ca: clientCa }) });
+  } catch (error) {
+    // Neither is shown: one of them is a secret.
+    const said = error instanceof Error ? error.message : 'they cannot be read';
+    throw new InvalidArgumentError('tls', 'a certificate and its key in PEM', said);
+  }
 }
 
 function checkWhole(parameter: string, value: unknown, most: number): void {

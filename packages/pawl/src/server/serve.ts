@@ -1,10 +1,12 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { sleep } from '../clock.ts';
 import { HttpHandler } from './http/handler.ts';
 import { Health } from './http/health.ts';
 import { LongPolls } from './http/long-polls.ts';
+import { refuseMalformed } from './http/malformed.ts';
 import { Routes } from './http/routes.ts';
 import { Watches } from './http/watches.ts';
 import { type CheckedOptions, checkOptions, type ServeOptions } from './options.ts';
@@ -45,7 +47,19 @@ export async function serve(options: ServeOptions): Promise<PawlServer> {
   const routes = new Routes({ parts, polls, watches });
   const handler = new HttpHandler({ parts, routes, health });
   const webSockets = new WebSockets(parts);
-  const server = httpServer(checked, (request, response) => void handler.handle(request, response));
+  /** The last answer on each connection: one that has begun must not be broken into. */
+  const answers = new WeakMap<Duplex, ServerResponse>();
+  const listener: RequestListener = (request, response) => {
+    answers.set(request.socket, response);
+    response.once('finish', () => answers.delete(request.socket));
+    void handler.handle(request, response);
+  };
+  const server = httpServer(checked, listener);
+  // An expectation that nobody knows is passed over, as HTTP allows: so the answer is one of this protocol.
+  server.on('checkExpectation', listener);
+  server.on('clientError', (error, socket) =>
+    refuseMalformed(error, socket, checked.limits, answers.get(socket)?.headersSent === true),
+  );
   server.on('upgrade', (request, socket, head) => webSockets.upgrade(request, socket, head));
   server.on('drop', () => log.note('warn', 'connectionRefused', { connections: checked.limits.connections }));
 
@@ -92,6 +106,8 @@ export async function serve(options: ServeOptions): Promise<PawlServer> {
 function httpServer({ tls, limits }: CheckedOptions, listener: RequestListener): Server {
   const settings = {
     maxHeaderSize: limits.headerBytes,
+    // It is missed where the answer can say so.
+    requireHostHeader: false,
     headersTimeout: 10_000,
     // How long a request may take to arrive; its answer may take longer.
     requestTimeout: 30_000,

@@ -4,12 +4,13 @@ import type { SessionTable } from './session-table.ts';
 
 /**
  * The sessions that one client names and that are not known here to be alive. To find out that one is not costs the engine more than
- * it costs the client to make it up, so there may be few of them.
+ * it costs the client to make it up, so there may be few of them, and one request of each is asked first: the others wait for its answer.
  */
 export class Strangers {
   readonly #sessions: SessionTable;
   readonly #most: number;
-  readonly #inFlight = new Map<string, number>();
+  /** What waits behind the first request of each that is asked about. */
+  readonly #behind = new Map<string, Admitted[]>();
   #dead = 0;
 
   constructor(sessions: SessionTable, most: number) {
@@ -18,26 +19,40 @@ export class Strangers {
   }
 
   /**
-   * A request is about to be asked for. @returns whether its session is not known; then {@link end} has to follow.
+   * Has a request asked for: now, or once it is known what became of its session. {@link end} has to follow where `ask` is told that it
+   * is the first.
+   *
    * @throws LimitError where too many unknown sessions are asked about at the same time.
    */
-  begin(call: Call): boolean {
+  admit(call: Call, ask: Admitted): void {
     const session = sessionOf(call);
-    if (session === undefined || this.#sessions.isProven(session)) return false;
-    const present = this.#inFlight.get(session) ?? 0;
-    if (present === 0 && this.#inFlight.size >= this.#most)
+    if (session === undefined || this.#sessions.isProven(session)) {
+      ask(false);
+      return;
+    }
+    const behind = this.#behind.get(session);
+    if (behind !== undefined) {
+      behind.push(ask);
+      return;
+    }
+    if (this.#behind.size >= this.#most)
       throw new LimitError('unknownSessions', this.#most, 'name fewer at the same time');
-    this.#inFlight.set(session, present + 1);
-    return true;
+    this.#behind.set(session, []);
+    ask(true);
   }
 
-  /** A request of a session that was not known is over. */
+  /** The first request of an unknown session is over. Without an answer, the next takes its place. */
   end(call: Call, answered: boolean): void {
     const session = sessionOf(call) ?? '';
-    const left = (this.#inFlight.get(session) ?? 1) - 1;
-    if (left > 0) this.#inFlight.set(session, left);
-    else this.#inFlight.delete(session);
-    if (answered && left === 0 && !this.#sessions.isProven(session)) this.#dead += 1;
+    const behind = this.#behind.get(session) ?? [];
+    const next = answered ? undefined : behind.shift();
+    if (next !== undefined) {
+      next(true);
+      return;
+    }
+    this.#behind.delete(session);
+    if (answered && !this.#sessions.isProven(session)) this.#dead += 1;
+    for (const ask of behind) ask(false);
   }
 
   /** Whether so many were dead that the client may start anew with another connection. */
@@ -45,6 +60,9 @@ export class Strangers {
     return this.#dead > this.#most;
   }
 }
+
+/** Asks for a request, which is the first of a session that is not known, or not. */
+type Admitted = (isFirst: boolean) => void;
 
 function sessionOf(call: Call): string | undefined {
   if (call.method === 'listen' || call.method === 'unlisten') return undefined;

@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Timer } from '../clock.ts';
-import { UnauthenticatedError } from '../errors.ts';
+import { InvalidArgumentError, UnauthenticatedError } from '../errors.ts';
 import { SocketTransport } from '../protocol/socket-transport.ts';
 import { CLOSE_CODES, SESSION_PATH, SUBPROTOCOL } from '../protocol/transport.ts';
 import { Connection } from './connection.ts';
 import { checkOrigin } from './http/origin.ts';
-import { notFound, problemOf } from './http/problem.ts';
+import { HttpError, notFound, problemOf, problemText } from './http/problem.ts';
 import type { ServerParts } from './parts.ts';
 import { ANYBODY, type Principal } from './principal.ts';
 
@@ -32,6 +32,14 @@ export class WebSockets {
       perMessageDeflate: false,
       handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
     });
+    this.#server.on('wsClientError', (error, socket) => {
+      const expected = new InvalidArgumentError(
+        'Upgrade',
+        'a handshake of WebSocket, version 13',
+        error.message,
+      );
+      this.#refuse(socket, new HttpError(400, expected));
+    });
     this.#armBeat();
   }
 
@@ -42,13 +50,7 @@ export class WebSockets {
       const principal = this.#admit(request);
       this.#server.handleUpgrade(request, socket, head, (webSocket) => this.#welcome(webSocket, principal));
     } catch (error) {
-      const problem = problemOf(error);
-      this.#parts.metrics.refused.add(1, problem.code);
-      const body = JSON.stringify(problem);
-      socket.end(
-        `HTTP/1.1 ${problem.status} ${problem.code}\r\nContent-Type: application/problem+json\r\n` +
-          `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-      );
+      this.#refuse(socket, error);
     }
   }
 
@@ -73,6 +75,12 @@ export class WebSockets {
 
   cut(): void {
     for (const webSocket of this.#server.clients) webSocket.terminate();
+  }
+
+  #refuse(socket: Duplex, error: unknown): void {
+    const problem = problemOf(error);
+    this.#parts.metrics.refused.add(1, problem.code);
+    socket.end(problemText(problem));
   }
 
   #admit(request: IncomingMessage): Principal | undefined {

@@ -1,6 +1,7 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
+import { MemoryFaults, MemoryStore, memoryEngine } from '../../src/engines/memory/index.ts';
 import { acquireMessage, ask, client, greeted, RawSocket, running, until } from './setup.ts';
 
 /** A bystander who holds one lock and takes another again and again: whatever happens, it goes on. */
@@ -185,6 +186,23 @@ describe('a hostile client', () => {
     raw.send({ id: 20, method: 'keepAlive', params: { session: 'madeup9', holds: [] } });
     expect(await raw.closed).toMatchObject({ code: 4429 });
     await goesOn();
+  });
+
+  it('that floods with requests of sessions that it made up costs the engine one question for each of them', async () => {
+    const store = new MemoryStore();
+    const faults = new MemoryFaults();
+    let asked = 0;
+    faults.onCall = (method) => {
+      if (method === 'commit' || method === 'read') asked += 1;
+      return undefined;
+    };
+    const { server } = await running({ engine: memoryEngine({ store, faults }) });
+    const raw = await greeted(server.url);
+    for (let i = 0; i < 1000; i += 1) raw.send(acquireMessage(i + 1, `madeup${i % 20}`, 'x', true));
+    await Promise.all(Array.from({ length: 1000 }, (_, i) => raw.answer(i + 1)));
+    const kinds = raw.messages.flatMap(({ result }) => (result as { kind?: string } | undefined)?.kind ?? []);
+    expect(kinds).toEqual(Array(1000).fill('sessionEnded'));
+    expect(asked).toBeLessThan(3 * 20);
   });
 
   it('cannot fill a queue, nor the sessions, for ever', async () => {

@@ -202,6 +202,12 @@ describe('what HTTP refuses', () => {
     expect(evil).toMatch(/^HTTP\/1.1 403/);
     const rebound = 'Origin: http://evil.example:7\r\nHost: evil.example:7';
     expect(await plain(server.port, 'POST', '/v1/sessions', '{}', rebound)).toMatch(/^HTTP\/1.1 403/);
+    // A browser leaves the origin out where a page only reads from where it came from.
+    const reading = (host: string) =>
+      plain(server.port, 'GET', '/v1/locks', '', `Sec-Fetch-Site: same-origin\r\nHost: ${host}`);
+    expect(await reading('evil.example:7')).toMatch(/^HTTP\/1.1 403/);
+    for (const host of ['localhost:7', '127.0.0.1:7', '[::1]:7', '192.0.2.1:7'])
+      expect(await reading(host)).toMatch(/^HTTP\/1.1 200/);
     const page = greeted(server.url, { origin: 'https://evil.example' });
     await expect(page).rejects.toThrow('closed');
   });
@@ -266,7 +272,7 @@ describe('what the server says of itself', () => {
         expect([path, answer.status === 404 || answer.status === 405]).toEqual([path, false]);
       }
     }
-    expect(Object.keys(paths)).toHaveLength(14);
+    expect(Object.keys(paths)).toHaveLength(16);
   });
 
   it('a request whose fields stand in the prototype has none', async () => {

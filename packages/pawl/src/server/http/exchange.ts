@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { InvalidArgumentError, LimitError } from '../../errors.ts';
 import { Fields } from '../../protocol/fields.ts';
 import { tokenAsText } from '../../protocol/results.ts';
@@ -15,12 +15,14 @@ export class Exchange {
   readonly response: ServerResponse;
   readonly #limits: Limits;
 
-  /** @throws InvalidArgumentError where the path is not percent-encoded UTF-8, or a query field comes twice. */
+  /** @throws InvalidArgumentError where there is no host, the path is not percent-encoded UTF-8, or a query field comes twice. */
   constructor(request: IncomingMessage, response: ServerResponse, limits: Limits) {
     this.request = request;
     this.response = response;
     this.#limits = limits;
     this.method = request.method ?? '';
+    if (request.headers.host === undefined && request.httpVersion !== '1.0')
+      throw new InvalidArgumentError('Host', 'the name by which the server is asked', undefined);
     const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s);
     this.path = path.split('/').slice(1).map(decode);
     const fields = new Map<string, string>();
@@ -59,8 +61,9 @@ export class Exchange {
     this.#send(status, 'application/json', JSON.stringify(value, tokenAsText));
   }
 
-  text(status: number, type: string, text: string): void {
-    this.#send(status, type, text);
+  /** @param headers besides those that every answer has. */
+  text(status: number, type: string, text: string, headers: OutgoingHttpHeaders = {}): void {
+    this.#send(status, type, text, headers);
   }
 
   problem(error: unknown): void {
@@ -71,9 +74,10 @@ export class Exchange {
     this.#send(problem.status, 'application/problem+json', JSON.stringify(problem));
   }
 
-  #send(status: number, type: string, text: string): void {
+  #send(status: number, type: string, text: string, headers: OutgoingHttpHeaders = {}): void {
     if (this.response.headersSent || this.response.destroyed) return;
     this.response.writeHead(status, {
+      ...headers,
       'content-type': type,
       'content-length': Buffer.byteLength(text),
       'cache-control': 'no-store',

@@ -3,6 +3,7 @@ import { UnauthenticatedError } from '../../errors.ts';
 import { writeError } from '../../protocol/errors.ts';
 import type { ServerParts } from '../parts.ts';
 import { ANYBODY, type Principal } from '../principal.ts';
+import { DASHBOARD_HEADERS, dashboardFile } from './dashboard.ts';
 import { Exchange } from './exchange.ts';
 import type { Health } from './health.ts';
 import { openapi } from './openapi.ts';
@@ -65,8 +66,16 @@ export class HttpHandler {
         this.#principal(request);
         return exchange.text(200, 'text/plain; version=0.0.4; charset=utf-8', parts.metrics.text());
       default:
-        throw notFound(method, path.join('/'));
+        return this.#dashboard(exchange);
     }
+  }
+
+  /** It has no data in it, so it asks for no token; what it reads it asks for as any client does. */
+  async #dashboard(exchange: Exchange): Promise<void> {
+    const { method, path } = exchange;
+    const file = await dashboardFile(path.join('/'));
+    if (file === undefined) throw notFound(method, path.join('/'));
+    exchange.text(200, file.type, file.text, DASHBOARD_HEADERS);
   }
 
   /** Why it is not ready is told in the log; a stranger hears only that it is not. */

@@ -136,6 +136,21 @@ export const openapi = {
         responses: answers(flag('broken')),
       },
     },
+    '/v1/guarantees': {
+      get: {
+        summary: 'The engine below, and what it guarantees',
+        responses: answers({ $ref: '#/components/schemas/Guarantees' }),
+      },
+    },
+    '/': {
+      get: {
+        summary: 'The dashboard, for browsers',
+        security: [],
+        responses: {
+          200: { description: 'A page.', content: { 'text/html': { schema: { type: 'string' } } } },
+        },
+      },
+    },
     '/openapi.json': {
       get: { summary: 'This document', security: [], responses: answers({ type: 'object' }) },
     },

@@ -53,3 +53,12 @@ export function problemOf(error: unknown): Problem {
   const status = error instanceof HttpError ? error.status : (STATUS[told.code] ?? 500);
   return { type: 'about:blank', title: told.code, status, detail: told.message, ...told };
 }
+
+/** The whole answer with a problem, for a connection that no request came from; it is to be closed then. */
+export function problemText(problem: Problem): string {
+  const body = JSON.stringify(problem);
+  return (
+    `HTTP/1.1 ${problem.status} ${problem.code}\r\nContent-Type: application/problem+json\r\n` +
+    `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
+  );
+}

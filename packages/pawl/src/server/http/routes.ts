@@ -35,6 +35,8 @@ export class Routes {
         return this.#keepAlive(principal, exchange, name);
       case 'DELETE sessions/:':
         return this.#closeSession(principal, exchange, name);
+      case 'GET guarantees':
+        return exchange.json(200, this.#options.parts.guarantees);
       case 'GET locks':
         return this.#list(principal, exchange);
       case 'GET locks/:':
