@@ -2,8 +2,6 @@
 
 /** All leases and sessions last so long without renewal, in ms: within the bounds of every server. */
 export const TTL_MS = 10_000;
-/** Where a peer cannot wait by itself, the bench asks again after so many ms. */
-export const RETRY_MS = 10;
 
 export interface LockClient {
   /** Waits until the lock is granted. @returns what releases it. */
@@ -28,13 +26,4 @@ export interface Stage {
   available(): boolean;
   /** @param onStop is told what stops the server, before it starts. */
   start(onStop: (stop: () => Promise<void>) => void): Promise<readonly Contestant[]>;
-}
-
-/** Asks again and again until `attempt` has something. */
-export async function untilGranted<T>(attempt: () => Promise<T | undefined>): Promise<T> {
-  for (;;) {
-    const result = await attempt();
-    if (result !== undefined) return result;
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-  }
 }

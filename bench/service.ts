@@ -10,11 +10,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { connect } from '../packages/pawl/src/client/remote/connect.ts';
+import { setNxPx } from '../packages/pawl/src/lab/torture/peers/set-nx-px.ts';
 import { haveRedis, RedisServer } from '../packages/pawl/test/engines/redis-server.ts';
 import { ServerProcess } from '../packages/pawl/test/faults/server-process.ts';
 import { type Contestant, TTL_MS } from './contestant.ts';
 import { type Cycles, measureCycles, measureHandOver } from './measure.ts';
-import { setNxPx } from './peers/set-nx-px.ts';
+import { peer } from './peer.ts';
 import { AT_ONCE } from './result.ts';
 import { measureScale } from './service-scale.ts';
 
@@ -65,15 +66,16 @@ async function measureSpeed(): Promise<void> {
     const redis = new RedisServer();
     await redis.start(flushed);
     try {
-      const peer = await cyclesOf(setNxPx(name, redis.port));
+      const redisRow = peer(name, 'retries', [redis.port], setNxPx);
+      const theirs = await cyclesOf(redisRow);
       for (const atOnce of AT_ONCE) {
-        const ratio = (own.get(atOnce)?.perSecond ?? 0) / (peer.get(atOnce)?.perSecond ?? 1);
+        const ratio = (own.get(atOnce)?.perSecond ?? 0) / (theirs.get(atOnce)?.perSecond ?? 1);
         const goal = (GOALS[name] as Partial<Record<number, number>>)[atOnce];
         const verdict =
           goal === undefined ? '' : `   goal >= ${goal}: ${ratio >= goal ? 'reached' : 'missed'}`;
         console.log(`service / ${name}, ${atOnce} at once: ${ratio.toFixed(2)}${verdict}`);
       }
-      await handOvers(setNxPx(name, redis.port));
+      await handOvers(redisRow);
     } finally {
       await redis.stop();
     }

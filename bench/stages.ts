@@ -7,23 +7,27 @@ import { postgresEngine } from '../packages/pawl/src/engines/postgres/index.ts';
 import { redisEngine } from '../packages/pawl/src/engines/redis/index.ts';
 import { sqliteEngine } from '../packages/pawl/src/engines/sqlite/index.ts';
 import { zookeeperEngine } from '../packages/pawl/src/engines/zookeeper/index.ts';
+import { etcd3Lock } from '../packages/pawl/src/lab/torture/peers/etcd3-lock.ts';
+import { RETRY_MS } from '../packages/pawl/src/lab/torture/peers/peer.ts';
+import { redisSemaphoreMutex } from '../packages/pawl/src/lab/torture/peers/redis-semaphore-mutex.ts';
+import { redlockPackage } from '../packages/pawl/src/lab/torture/peers/redlock-package.ts';
+import { setNxPx } from '../packages/pawl/src/lab/torture/peers/set-nx-px.ts';
+import { zookeeperRecipe } from '../packages/pawl/src/lab/torture/peers/zookeeper-recipe.ts';
 import { EtcdServer, haveEtcd } from '../packages/pawl/test/engines/etcd-server.ts';
 import { PostgresServer, postgresPrograms } from '../packages/pawl/test/engines/postgres-server.ts';
 import { haveRedis, RedisServer } from '../packages/pawl/test/engines/redis-server.ts';
 import { haveZooKeeper, ZooKeeperServer } from '../packages/pawl/test/engines/zookeeper-server.ts';
+import { advisoryLocks } from './advisory-locks.ts';
 import type { Contestant, Stage } from './contestant.ts';
 import { onEngine } from './pawl-client.ts';
 import { pawlRedlock } from './pawl-redlock.ts';
-import { advisoryLocks } from './peers/advisory-locks.ts';
-import { etcd3Lock } from './peers/etcd3-lock.ts';
-import { redisSemaphoreMutex } from './peers/redis-semaphore-mutex.ts';
-import { redlockPackage } from './peers/redlock-package.ts';
-import { setNxPx } from './peers/set-nx-px.ts';
-import { zookeeperRecipe } from './peers/zookeeper-recipe.ts';
+import { peer } from './peer.ts';
 import { connectPostgres } from './postgres-pool.ts';
 import { connectRedis } from './redis-connection.ts';
 
 const REDLOCK_INSTANCES = 5;
+const REDLOCK_RETRIES = 'retries every 200 ± 100 ms, its default';
+const ASKED_AGAIN = `cannot; the bench retries every ${RETRY_MS} ms`;
 /** So many connections to Postgres at most for all pools of the engine's together. */
 const ENGINE_CONNECTIONS = 80;
 
@@ -83,9 +87,9 @@ const redis: Stage = {
     const { port } = server;
     return [
       redisRow('redis', port),
-      setNxPx('set-nx-px', port),
-      redisSemaphoreMutex('redis-semaphore', port),
-      redlockPackage('redlock-1', [port]),
+      peer('set-nx-px', ASKED_AGAIN, [port], setNxPx),
+      peer('redis-semaphore', 'retries every 10 ms, its default', [port], redisSemaphoreMutex),
+      peer('redlock-1', REDLOCK_RETRIES, [port], redlockPackage),
     ];
   },
 };
@@ -98,7 +102,10 @@ const redisFlushed: Stage = {
     const server = new RedisServer();
     onStop(() => server.stop());
     await server.start(true);
-    return [redisRow('redis-flushed', server.port), setNxPx('set-nx-px-flushed', server.port)];
+    return [
+      redisRow('redis-flushed', server.port),
+      peer('set-nx-px-flushed', ASKED_AGAIN, [server.port], setNxPx),
+    ];
   },
 };
 
@@ -113,7 +120,7 @@ const fiveRedis: Stage = {
     });
     for (const server of servers) await server.start();
     const ports = servers.map(({ port }) => port);
-    return [pawlRedlock('pawl-redlock-5', ports), redlockPackage('redlock-5', ports)];
+    return [pawlRedlock('pawl-redlock-5', ports), peer('redlock-5', REDLOCK_RETRIES, ports, redlockPackage)];
   },
 };
 
@@ -128,7 +135,7 @@ const etcd: Stage = {
     const { endpoints } = server;
     return [
       onEngine('etcd', async () => ({ engine: await etcdEngine({ endpoints }) })),
-      etcd3Lock(endpoints),
+      peer('etcd3', `rejects; the bench retries every ${RETRY_MS} ms`, [server.port(0)], etcd3Lock),
     ];
   },
 };
@@ -144,7 +151,7 @@ const zookeeper: Stage = {
     const connect = `127.0.0.1:${server.port}`;
     return [
       onEngine('zookeeper', async () => ({ engine: zookeeperEngine({ connect }) })),
-      zookeeperRecipe('zookeeper-recipe', server.port),
+      peer('zookeeper-recipe', 'queue, by a watch', [server.port], zookeeperRecipe),
     ];
   },
 };

@@ -1,5 +1,5 @@
 /** Where a peer cannot wait by itself, it is asked again after so many ms. */
-const RETRY_MS = 10;
+export const RETRY_MS = 10;
 
 /** A client of a peer's. Its lock has no token. */
 export interface PeerClient {

@@ -7,6 +7,8 @@ export interface RedisConnection {
   on(event: 'error', listener: (error: Error) => void): unknown;
   set(key: string, value: string, unit: 'PX', ms: number, condition: 'NX'): Promise<string | null>;
   eval(script: string, keys: number, ...args: readonly string[]): Promise<unknown>;
+  evalsha(sha: string, keys: number, ...args: readonly string[]): Promise<unknown>;
+  script(action: 'LOAD', script: string): Promise<unknown>;
 }
 
 interface IoRedis {

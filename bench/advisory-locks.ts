@@ -1,5 +1,5 @@
-import type { Contestant } from '../contestant.ts';
-import { connectPostgres } from '../postgres-pool.ts';
+import type { Contestant } from './contestant.ts';
+import { connectPostgres } from './postgres-pool.ts';
 
 /** A Postgres as it comes allows 100 connections. */
 const MOST_CONNECTIONS = 90;
