@@ -10,7 +10,8 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 const pages = ['README.md', 'CONTRIBUTING.md', ...pagesUnder('docs')];
 
 /** What another part of the test run does anyway, or what would start the test run again. */
-const RUN_ELSEWHERE = /^(npm ci|npm test|npm run (format|bench|demo|sim|model|torture)|npm start)\b/;
+const RUN_ELSEWHERE =
+  /^(npm ci|npm test|npm run (format|bench|demo|sim|model|torture|coverage|mutation)|npm start)\b/;
 
 let folder: string;
 beforeAll(() => {

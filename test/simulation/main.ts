@@ -1,8 +1,10 @@
 /**
  * The simulation by hand: `npm run sim -- [--seed N] [--steps M] [--seconds S]`. With a seed it plays that run alone, else run after run
- * from a seed taken from the time, for as long as was asked. It ends with 1 where a promise was broken.
+ * from a seed taken from the time, for as long as was asked. It prints how much it did and how often it injected which fault, and ends with
+ * 1 where a promise was broken.
  */
 import { parseArgs } from 'node:util';
+import { FAULT_KINDS } from './fault-kinds.ts';
 import { minimise } from './minimise.ts';
 import { type RunResult, simulate } from './simulation.ts';
 
@@ -16,7 +18,9 @@ const { values } = parseArgs({
 const steps = number('steps', values.steps);
 const seconds = number('seconds', values.seconds);
 const totals = new Map<string, number>();
+const faults = new Map<string, number>();
 let runs = 0;
+let operations = 0;
 let allSteps = 0;
 let simulatedMs = 0;
 
@@ -49,18 +53,29 @@ async function fail(seed: number, first: RunResult): Promise<never> {
   process.exit(1);
 }
 
-function add({ counts, simulatedMs: ms }: RunResult): void {
+function add({ counts, injected, operations: judged, simulatedMs: ms }: RunResult): void {
   runs += 1;
   allSteps += steps;
   simulatedMs += ms;
+  operations += judged;
   for (const [kind, count] of counts) totals.set(kind, (totals.get(kind) ?? 0) + count);
+  for (const [kind, count] of injected) faults.set(kind, (faults.get(kind) ?? 0) + count);
 }
 
 function report(): void {
   const hours = (simulatedMs / 3_600_000).toFixed(1);
   console.log(`${runs} runs, ${allSteps} steps, ${hours} simulated hours; no promise was broken.`);
-  for (const [kind, count] of [...totals].sort(([, a], [, b]) => b - a))
-    console.log(`  ${kind.padEnd(14)} ${count}`);
+  console.log(`${operations} operations were judged.`);
+  const injected = [...faults.values()].reduce((sum, count) => sum + count, 0);
+  console.log(`${injected} faults were injected:`);
+  // All of them: a kind that never happens tests nothing.
+  for (const kind of FAULT_KINDS) row(kind, faults.get(kind) ?? 0);
+  console.log('What happened:');
+  for (const [kind, count] of [...totals].sort(([, a], [, b]) => b - a)) row(kind, count);
+}
+
+function row(kind: string, count: number): void {
+  console.log(`  ${kind.padEnd(14)} ${count}`);
 }
 
 function number(name: string, text: string): number {

@@ -1,4 +1,4 @@
-import { FAULT_KINDS, type FaultKind } from './process.ts';
+import { FAULT_KINDS, type FaultKind } from './fault-kinds.ts';
 import { type RunResult, simulate } from './simulation.ts';
 
 /** A run that breaks a promise with as little as possible. */

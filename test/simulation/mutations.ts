@@ -62,8 +62,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     defect: 'locks are not guarded',
     file: 'core/draft.ts',
-    from: 'return [...locks, ...requests];',
-    to: 'return locks.length > 0 ? requests : [];',
+    from: 'for (const { name, version } of this.#locks.values()) guards.push({ key: lockKey(name), version });',
+    to: '',
   },
   {
     defect: 'sessions need not be alive',
@@ -129,6 +129,13 @@ export const MUTATIONS: readonly Mutation[] = [
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
+/** The file with its defect. @throws Error where the sources have moved on from under the mutation. */
+export function mutated({ defect, file, from, to }: Mutation): string {
+  const text = readFileSync(join(ROOT, 'packages/pawl/src', file), 'utf8');
+  if (!text.includes(from)) throw new Error(`"${defect}" does not fit ${file} any more.`);
+  return text.replace(from, to);
+}
+
 /** @returns what the simulation said where it found the defect, or `undefined`. */
 export async function findMutation(mutation: Mutation, seconds: number): Promise<string | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-mutation-'));
@@ -138,11 +145,7 @@ export async function findMutation(mutation: Mutation, seconds: number): Promise
     cpSync(join(ROOT, 'test/simulation'), join(folder, 'test/simulation'), { recursive: true });
     cpSync(join(ROOT, 'package.json'), join(folder, 'package.json'));
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-    const file = join(folder, 'packages/pawl/src', mutation.file);
-    const text = readFileSync(file, 'utf8');
-    if (!text.includes(mutation.from))
-      throw new Error(`"${mutation.defect}" does not fit ${mutation.file} any more.`);
-    writeFileSync(file, text.replace(mutation.from, mutation.to));
+    writeFileSync(join(folder, 'packages/pawl/src', mutation.file), mutated(mutation));
     return await played(join(folder, 'test/simulation/main.ts'), seconds);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -9,25 +9,8 @@ import {
   type SimulatedTime,
 } from '../../packages/pawl/src/testing/index.ts';
 import type { Chance } from './chance.ts';
+import type { FaultKind } from './fault-kinds.ts';
 import type { Timeline } from './timeline.ts';
-
-/** The kinds of faults, each of which can be left out to find which of them a violation needs. */
-export const FAULT_KINDS = [
-  'delays',
-  'lostReplies',
-  'refusals',
-  'silences',
-  'lostWakes',
-  'doubledWakes',
-  'partitions',
-  'pauses',
-  'sleeps',
-  'wallJumps',
-  'drift',
-  'crashes',
-  'outages',
-] as const;
-export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** How long an engine waits for an answer, in ms. */
 const SILENCE_MS = 5000;
@@ -56,15 +39,15 @@ export class SimulatedProcess {
   constructor({ name, chance, time, store, faults, timeline }: ProcessOptions) {
     this.name = name;
     this.#timeline = timeline;
-    const rate = faults.has('drift') ? 1 + (chance.share() - 0.5) / 1000 : 1;
+    const rate = faults.has('drift') ? this.#count('drift', 1 + (chance.share() - 0.5) / 1000) : 1;
     this.clock = time.clock({ rate });
     // Calls on their way are on the network, not in the process: they arrive also while it is stopped.
     this.#engineClock = time.clock();
     this.#faults.onCall = () => this.#fault(chance, faults);
     this.#faults.onWake = () => {
       if (this.calm) return 1;
-      if (faults.has('lostWakes') && chance.happens(0.1)) return this.#count('wake lost', 0);
-      if (faults.has('doubledWakes') && chance.happens(0.1)) return this.#count('wake doubled', 2);
+      if (faults.has('lostWakes') && chance.happens(0.1)) return this.#count('lostWakes', 0);
+      if (faults.has('doubledWakes') && chance.happens(0.1)) return this.#count('doubledWakes', 2);
       return 1;
     };
     const engine = memoryEngine({ store, clock: this.#engineClock, faults: this.#faults });
@@ -100,23 +83,26 @@ export class SimulatedProcess {
   #fault(chance: Chance, faults: ReadonlySet<FaultKind>): Fault | undefined {
     if (this.calm) return undefined;
     const some = () => (faults.has('delays') && chance.happens(0.3) ? chance.from(1, 60) : 0);
-    const usual = { delayMs: some(), replyDelayMs: some() };
+    // Now and then a reply takes as long as a lease: whoever counts from its arrival counts too long.
+    const late = faults.has('delays') && chance.happens(0.05) ? chance.from(200, 2000) : 0;
+    const usual = { delayMs: some(), replyDelayMs: some() + late };
+    if (usual.delayMs + usual.replyDelayMs > 0) this.#timeline.countFault('delays');
     if (faults.has('lostReplies') && chance.happens(0.02))
-      return this.#count('reply lost', { ...usual, kind: 'lost' });
+      return this.#count('lostReplies', { ...usual, kind: 'lost' });
     if (faults.has('refusals') && chance.happens(0.02))
-      return this.#count('refused', { ...usual, kind: 'refused' });
+      return this.#count('refusals', { ...usual, kind: 'refused' });
     if (faults.has('silences') && chance.happens(0.005)) {
       // No engine lets its callers wait for ever.
       const gaveUp: Fault = chance.happens(0.5)
         ? { kind: 'lost', replyDelayMs: SILENCE_MS }
         : { kind: 'refused', delayMs: SILENCE_MS };
-      return this.#count('silence', gaveUp);
+      return this.#count('silences', gaveUp);
     }
     return usual;
   }
 
-  #count<T>(kind: string, value: T): T {
-    this.#timeline.note(kind, this.name);
+  #count<T>(kind: FaultKind, value: T): T {
+    this.#timeline.noteFault(kind, this.name);
     return value;
   }
 }

@@ -1,7 +1,13 @@
-import { checkHistory, MemoryStore, SimulatedTime } from '../../packages/pawl/src/testing/index.ts';
+import {
+  checkHistory,
+  checkLinearizable,
+  MemoryStore,
+  SimulatedTime,
+} from '../../packages/pawl/src/testing/index.ts';
 import { Chance, drawIdsFrom } from './chance.ts';
+import { FAULT_KINDS, type FaultKind } from './fault-kinds.ts';
 import { StoreWatcher } from './invariants.ts';
-import { FAULT_KINDS, type FaultKind, SimulatedProcess } from './process.ts';
+import { SimulatedProcess } from './process.ts';
 import { Timeline, Violation } from './timeline.ts';
 import { Workload } from './workload.ts';
 
@@ -21,7 +27,11 @@ export interface RunResult {
   readonly step: number;
   readonly simulatedMs: number;
   readonly grants: number;
-  /** How often what happened. */
+  /** How many operations of clients were judged in the end. */
+  readonly operations: number;
+  /** How often which fault was injected. */
+  readonly injected: ReadonlyMap<FaultKind, number>;
+  /** How often what else happened. */
   readonly counts: ReadonlyMap<string, number>;
   readonly timeline: string;
 }
@@ -59,6 +69,7 @@ class Run {
   #healings: { atMs: number; heal: () => void }[] = [];
   #started = 0;
   #step = 0;
+  #operations = 0;
   #rejection: unknown;
 
   constructor(options: RunOptions) {
@@ -96,6 +107,8 @@ class Run {
       step: this.#step,
       simulatedMs: this.#time.nowMs,
       grants: this.#watcher.grants,
+      operations: this.#operations,
+      injected: this.#timeline.faults,
       counts: this.#timeline.counts,
       timeline: this.#timeline.last(60),
     };
@@ -134,7 +147,7 @@ class Run {
     const process = chance.pick(this.#processes);
     const hurt = (kind: FaultKind, probability: number): boolean => {
       if (!this.#faults.has(kind) || !chance.happens(probability)) return false;
-      this.#timeline.note(kind, process.name);
+      this.#timeline.noteFault(kind, process.name);
       return true;
     };
     if (hurt('pauses', 0.02)) {
@@ -193,6 +206,10 @@ class Run {
     );
     const wrong = checkHistory({ grants: this.#workload.grants, effects: this.#workload.effects });
     if (wrong.length > 0) throw new Violation(wrong.join('\n'));
+    const operations = this.#workload.observations.operations();
+    this.#operations = operations.length;
+    const [contradiction] = checkLinearizable(operations);
+    if (contradiction !== undefined) throw new Violation(`S1–S4, S7: ${contradiction.message}`);
     const closing = Promise.all(this.#processes.map((process) => process.pawl.close()));
     let closed = false;
     void closing.then(() => {

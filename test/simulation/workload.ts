@@ -5,6 +5,7 @@ import { Fence, StaleTokenError } from '../../packages/pawl/src/fences/index.ts'
 import type { GrantSeen, SimulatedTime } from '../../packages/pawl/src/testing/index.ts';
 import type { Chance } from './chance.ts';
 import type { StoreWatcher } from './invariants.ts';
+import { Observations, type ObservedGrant } from './observations.ts';
 import type { SimulatedProcess } from './process.ts';
 import { type Timeline, Violation } from './timeline.ts';
 
@@ -29,13 +30,14 @@ export interface WorkloadOptions {
 /** What clients do: all kinds of acquires, work under the lease, writes behind a fence; and what they see. */
 export class Workload {
   readonly grants: GrantSeen[] = [];
+  readonly observations: Observations;
   readonly #options: WorkloadOptions;
   readonly #resources = new Map<string, Resource>();
   /** The processes of the clients that have not come to an end. */
   readonly #running = new Map<string, SimulatedProcess>();
   #failure: unknown;
   #clients = 0;
-  readonly #forgotten: Lease[] = [];
+  readonly #forgotten: { readonly lease: Lease; readonly seen: ObservedGrant }[] = [];
   /** Nobody forgets a lease any more. */
   careful = false;
   /** Whoever is through with what it does ends. */
@@ -43,6 +45,7 @@ export class Workload {
 
   constructor(options: WorkloadOptions) {
     this.#options = options;
+    this.observations = new Observations(options.time);
   }
 
   /** Clients in this process, who go on until the workload is over or the process dies. */
@@ -61,7 +64,8 @@ export class Workload {
 
   /** Gives back the leases that clients forgot: their process would renew them for ever. */
   releaseForgotten(): void {
-    for (const lease of this.#forgotten.splice(0)) lease.release().catch(() => {});
+    for (const { lease, seen } of this.#forgotten.splice(0))
+      seen.release(() => lease.release()).catch(() => {});
   }
 
   /** The clients that have not come to an end, though their processes live. */
@@ -130,28 +134,34 @@ export class Workload {
   ): Promise<void> {
     const { chance, time, timeline } = this.#options;
     const resource = this.#resource(lock);
+    const seen = this.observations.granted(lock, lease.token, client, askedAtMs);
     const grantedAtMs = time.nowMs;
     let heldUntilMs = grantedAtMs;
     const look = () => {
       this.#assertTrue(client, lock, lease);
       heldUntilMs = time.nowMs;
+      seen.held();
     };
     try {
       look();
       this.#raise(resource, client, lock, lease);
       const before = resource.value;
-      for (let step = chance.from(0, 4); step > 0; step -= 1) {
-        await sleep(process.clock, chance.from(1, 400));
-        // Half of them do not look, as zombies do not.
-        if (chance.happens(0.5)) look();
+      // Some work for longer than any lease lasts without a renewal, and look all the time.
+      const isLong = chance.happens(0.1);
+      for (let step = isLong ? chance.from(10, 40) : chance.from(0, 4); step > 0; step -= 1) {
+        await sleep(process.clock, isLong ? 100 : chance.from(1, 400));
+        // Half of the others do not look, as zombies do not.
+        if (isLong || chance.happens(0.5)) look();
       }
-      resource.fence.write(lease, () => {
-        if (resource.value !== before) {
-          throw new Violation(`S8: ${client} wrote over ${resource.value}, which it had not read`);
-        }
-        resource.value = before + 1;
-        resource.accepted.push(lease.token);
-      });
+      this.#fenced('write', lock, lease, () =>
+        resource.fence.write(lease, () => {
+          if (resource.value !== before) {
+            throw new Violation(`S8: ${client} wrote over ${resource.value}, which it had not read`);
+          }
+          resource.value = before + 1;
+          resource.accepted.push(lease.token);
+        }),
+      );
       look();
     } finally {
       if (process.alive) {
@@ -160,10 +170,10 @@ export class Workload {
     }
     if (!this.careful && chance.happens(0.05)) {
       timeline.note('forgotten', `${client} ${lock}`);
-      this.#forgotten.push(lease);
+      this.#forgotten.push({ lease, seen });
       return;
     }
-    await lease.release();
+    await seen.release(() => lease.release());
     timeline.note('released', `${client} ${lock} token ${lease.token}`);
   }
 
@@ -177,32 +187,50 @@ export class Workload {
   }
 
   async #permit(process: SimulatedProcess, client: string): Promise<void> {
-    const { chance } = this.#options;
+    const { chance, time } = this.#options;
+    const askedAtMs = time.nowMs;
     const lease = await process.pawl.semaphore('permits', 3).acquire({ ttlMs: 2000, waitMs: 3000 });
+    const seen = this.observations.granted(`permits, slot ${lease.slot}`, lease.token, client, askedAtMs);
     await sleep(process.clock, chance.from(1, 300));
     this.#assertTrue(client, 'permits', lease);
-    await lease.release();
+    seen.held();
+    await seen.release(() => lease.release());
   }
 
   async #several(process: SimulatedProcess, client: string): Promise<void> {
-    const { chance, timeline } = this.#options;
+    const { chance, time, timeline } = this.#options;
+    const askedAtMs = time.nowMs;
     const names = chance.happens(0.5) ? ['a', 'b'] : ['b', 'a', 'd'];
     const leases: LeaseSet = await process.pawl.acquireAll(names, { ttlMs: 2000, waitMs: 5000 });
     timeline.note('granted', `${client} ${names.join(' and ')}`);
+    const seen = [...leases.tokens].map(([lock, token]) =>
+      this.observations.granted(lock, token, client, askedAtMs),
+    );
     await sleep(process.clock, chance.from(1, 200));
-    await leases.release();
+    const release = leases.release();
+    await Promise.all(seen.map((each) => each.release(() => release)));
   }
 
   /** S7: whoever holds the lock has the highest token, and is not refused. */
   #raise(resource: Resource, client: string, lock: string, lease: Lease): void {
     try {
-      resource.fence.raise(lease);
+      this.#fenced('raise', lock, lease, () => resource.fence.raise(lease));
     } catch (error) {
       const { watcher, time } = this.#options;
       if (!watcher.holds(lock, lease.token, time.nowMs)) throw error;
       throw new Violation(
         `S7: ${client} was refused with token ${lease.token}, under which it holds "${lock}"`,
       );
+    }
+  }
+
+  #fenced(kind: 'write' | 'raise', resource: string, { token }: Lease, act: () => void): void {
+    try {
+      act();
+      this.observations.fenced(kind, resource, token, 'accepted');
+    } catch (error) {
+      if (error instanceof StaleTokenError) this.observations.fenced(kind, resource, token, 'refused');
+      throw error;
     }
   }
 

@@ -1,5 +1,7 @@
 /** Where the records of the algorithm live in an engine: every key the core reads or writes is made here. */
 
+import { StoreCorruptError } from '../errors.ts';
+
 const encoder = new TextEncoder();
 /** What stands in keys as it is. */
 const PLAIN = /^[A-Za-z0-9_.:-]+$/;
@@ -32,9 +34,16 @@ export function encodeName(name: string): string {
   return encoded;
 }
 
-/** The inverse of {@link encodeName}. */
+/** The inverse of {@link encodeName}. @throws StoreCorruptError where that wrote something else. */
 export function decodeName(encoded: string): string {
-  return decodeURIComponent(encoded);
+  if (PLAIN.test(encoded)) return encoded;
+  try {
+    const name = decodeURIComponent(encoded);
+    if (name !== '' && encodeName(name) === encoded) return name;
+  } catch {
+    // As below.
+  }
+  throw new StoreCorruptError('A key', `"${encoded}" is no name as Pawl writes it`);
 }
 
 export const LOCK_PREFIX = 'lock/';

@@ -1,5 +1,6 @@
 import { parseToken } from '../token.ts';
 import type { Grant, News } from './commands.ts';
+import { isNews } from './record-shapes.ts';
 import type { Version } from './records.ts';
 
 export function encodeNews(news: News): string {
@@ -11,12 +12,13 @@ export function encodeNews(news: News): string {
  * and costs its receiver a poll.
  */
 export function decodeNews(message: string, version: Version): News | undefined {
-  let news: News;
+  let news: unknown;
   try {
     news = JSON.parse(message);
   } catch {
     return undefined;
   }
+  if (!isNews(news)) return undefined;
   if (news.kind !== 'granted') return news;
   const grants: Grant[] = news.grants.map((grant) => ({
     ...grant,

@@ -1,5 +1,6 @@
 import { StoreCorruptError } from '../errors.ts';
 import { parseToken, type Token } from '../token.ts';
+import { isBreakRecord, isLockRecord, isRequestRecord, isWaiter } from './record-shapes.ts';
 
 /** How a lock may be held: alone, or together with other shared holders. */
 export type Mode = 'exclusive' | 'shared';
@@ -95,11 +96,7 @@ export function encodeLock(record: LockRecord): string {
 
 /** Reads a lock's record that was stored at `version`: the token of every grant made by that commit. */
 export function decodeLock(key: string, text: string, version: Version): LockRecord {
-  const record = parse<LockRecord>(
-    key,
-    text,
-    (r) => Array.isArray(r.holders) && Number.isSafeInteger(r.nextTicket),
-  );
+  const record = parse<LockRecord>(key, text, isLockRecord);
   const holders = record.holders.map((holder) => ({
     ...holder,
     token: holder.token === undefined ? version : readToken(key, holder.token),
@@ -112,7 +109,7 @@ export function encodeBreak(record: BreakRecord): string {
 }
 
 export function decodeBreak(key: string, text: string): BreakRecord {
-  const record = parse<BreakRecord>(key, text, (r) => typeof r.reason === 'string');
+  const record = parse<BreakRecord>(key, text, isBreakRecord);
   return { ...record, token: readToken(key, record.token) };
 }
 
@@ -121,7 +118,7 @@ export function encodeWaiter(waiter: Waiter): string {
 }
 
 export function decodeWaiter(key: string, text: string): Waiter {
-  return parse<Waiter>(key, text, (w) => typeof w.session === 'string' && Number.isSafeInteger(w.ticket));
+  return parse<Waiter>(key, text, isWaiter);
 }
 
 export function encodeRequest(record: RequestRecord): string {
@@ -129,7 +126,7 @@ export function encodeRequest(record: RequestRecord): string {
 }
 
 export function decodeRequest(key: string, text: string): RequestRecord {
-  return parse<RequestRecord>(key, text, (r) => Array.isArray(r.locks) && typeof r.state === 'string');
+  return parse<RequestRecord>(key, text, isRequestRecord);
 }
 
 function parse<T>(key: string, text: string, fits: (value: Record<string, unknown>) => boolean): T {

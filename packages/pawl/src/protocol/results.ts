@@ -1,5 +1,6 @@
 import type { BreakOutcome, CancelOutcome, ReleaseOutcome } from '../core/commands.ts';
 import type { AcquireAnswer, KeepAliveAnswer, LockState, TransferAnswer } from '../node/service.ts';
+import { checkAnswer } from './answer-shapes.ts';
 import type { Method } from './calls.ts';
 import { readGrant, readState } from './states.ts';
 
@@ -47,8 +48,9 @@ export function tokenAsText(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value;
 }
 
-/** Reads an answer. The server is the client's own, so only what is of another type in JSON is looked at. */
+/** Reads an answer. @throws StoreCorruptError where it is none to this method. */
 export function readResult<M extends Method>(method: M, value: unknown): Results[M] {
+  checkAnswer(method, value);
   const read = READERS[method];
   // Each reader returns what its method is answered with, which the table's common type forgets.
   return (read === undefined ? value : read(value)) as Results[M];

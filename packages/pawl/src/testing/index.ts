@@ -15,4 +15,17 @@ export {
   writeWithoutEnd,
 } from './conformance/index.ts';
 export { checkHistory, type EffectSeen, type GrantSeen, type History } from './history.ts';
+export {
+  type AcquireOperation,
+  type Contradiction,
+  checkLinearizable,
+  type EndOperation,
+  type FencedOperation,
+  HistoryUndecidedError,
+  type LinearizabilityOptions,
+  type LockOperation,
+  type Operation,
+  type OperationTimes,
+  type ReleaseOperation,
+} from './linearizability/index.ts';
 export { SimulatedClock, type SimulatedClockOptions, SimulatedTime } from './simulated-clock.ts';

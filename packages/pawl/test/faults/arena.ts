@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { open } from '../../src/client/open.ts';
 import type { Engine } from '../../src/engines/engine.ts';
-import { checkHistory, type EffectSeen, type GrantSeen } from '../../src/testing/index.ts';
+import { checkHistory, checkLinearizable, type EffectSeen } from '../../src/testing/index.ts';
+import { Recording, type Said } from './recording.ts';
 import type { WorkerSettings } from './worker.ts';
 
 export interface ArenaOptions {
@@ -24,14 +25,14 @@ const LIMIT_MS = 60_000;
 
 /** One process with a node of its own. */
 export class Worker {
-  readonly grants: GrantSeen[] = [];
-  readonly codes = new Map<string, number>();
+  readonly recording: Recording;
   readonly #process: ChildProcess;
   readonly #ended: Promise<unknown>;
   #rest = '';
   #said = new Set<string>();
 
   constructor(settings: WorkerSettings) {
+    this.recording = new Recording(settings.name);
     const file = fileURLToPath(new URL('./worker.ts', import.meta.url));
     this.#process = spawn(process.execPath, [file, JSON.stringify(settings)], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -70,10 +71,9 @@ export class Worker {
     const lines = (this.#rest + text).split('\n');
     this.#rest = lines.pop() ?? '';
     for (const line of lines) {
-      const said = JSON.parse(line);
+      const said: Said = JSON.parse(line);
       this.#said.add(said.kind);
-      if (said.kind === 'grant') this.grants.push({ ...said, token: BigInt(said.token) });
-      if (said.kind === 'error') this.codes.set(said.code, (this.codes.get(said.code) ?? 0) + 1);
+      this.recording.hear(said);
     }
   }
 }
@@ -128,11 +128,11 @@ export class Arena {
 
   /** Waits until each of these workers has been granted `more` locks from now on: nobody is stuck. */
   async progress(more: number, workers: readonly Worker[] = this.workers): Promise<void> {
-    const before = workers.map((worker) => worker.grants.length);
+    const before = workers.map((worker) => worker.recording.grants.length);
     for (let leftMs = LIMIT_MS; ; leftMs -= 50) {
-      if (workers.every((worker, i) => worker.grants.length >= (before[i] ?? 0) + more)) return;
+      if (workers.every((worker, i) => worker.recording.grants.length >= (before[i] ?? 0) + more)) return;
       if (leftMs <= 0) {
-        const codes = workers.map((worker) => JSON.stringify([...worker.codes]));
+        const codes = workers.map((worker) => JSON.stringify([...worker.recording.codes]));
         throw new Error(`Some got no lock any more; their errors: ${codes.join(' ')}`);
       }
       await sleep(50);
@@ -152,13 +152,16 @@ export class Arena {
       value: Number(row.value),
     }));
     db.close();
-    const grants = [...this.workers, ...this.#killed].flatMap((worker) => worker.grants);
+    const recordings = [...this.workers, ...this.#killed].map(({ recording }) => recording);
+    const grants = recordings.flatMap((recording) => recording.grants);
     expect(checkHistory({ grants, effects })).toEqual([]);
+    const operations = recordings.flatMap((recording) => recording.operations());
+    expect(checkLinearizable(operations).map(({ message }) => message)).toEqual([]);
     // S8: whoever raised the fence before reading never wrote over what it had not seen.
     for (const [resource, all] of Map.groupBy(effects, (effect) => effect.resource)) {
       expect([resource, all.map(({ value }) => value)]).toEqual([resource, all.map((_, i) => i + 1)]);
     }
-    const codes = new Set(this.workers.flatMap((worker) => [...worker.codes.keys()]));
+    const codes = new Set(this.workers.flatMap((worker) => [...worker.recording.codes.keys()]));
     expect([...codes].filter((code) => code.startsWith('unexpected'))).toEqual([]);
     await this.#nothingIsLeft(engine);
   }

@@ -6,9 +6,12 @@ import { randomInt } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openStore } from '../../src/cli/store-address.ts';
+import type { Lease } from '../../src/client/lease.ts';
 import { open } from '../../src/client/open.ts';
 import { connect } from '../../src/client/remote/connect.ts';
+import { StaleTokenError } from '../../src/fences/index.ts';
 import { sqliteFence } from '../../src/fences/sqlite.ts';
+import type { Asked, Said } from './recording.ts';
 
 export interface WorkerSettings {
   readonly name: string;
@@ -31,8 +34,29 @@ function nowMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-function say(line: object): void {
+function say(line: Said): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+let calls = 0;
+
+/** Says what is about to be asked: of a process that is killed meanwhile this is all that is known. */
+function call(operation: Asked): { readonly id: number; answered(reply: string): void } {
+  const id = calls++;
+  say({ kind: 'call', id, operation, atMs: nowMs() });
+  return { id, answered: (reply) => say({ kind: 'return', id, reply, atMs: nowMs() }) };
+}
+
+/** Asks the fence. What failed for another reason than the token was rolled back. */
+function fenced(operation: Asked, act: () => void): void {
+  const { answered } = call(operation);
+  try {
+    act();
+    answered('accepted');
+  } catch (error) {
+    answered(error instanceof StaleTokenError ? 'refused' : 'unknown');
+    throw error;
+  }
 }
 
 const db = new DatabaseSync(settings.resource);
@@ -51,10 +75,13 @@ say({ kind: 'ready' });
 async function work(client: string): Promise<void> {
   while (running) {
     const lock = settings.locks[randomInt(settings.locks.length)] ?? '';
+    const acquire = call({ kind: 'acquire', lock, client });
     const askedAtMs = nowMs();
     try {
       const lease = await pawl.acquire(lock, { ttlMs: settings.ttlMs, waitMs: 2000 });
       const grantedAtMs = nowMs();
+      const token = String(lease.token);
+      acquire.answered(token);
       let heldUntilMs = grantedAtMs;
       const look = () => {
         lease.assertHeld();
@@ -62,21 +89,23 @@ async function work(client: string): Promise<void> {
       };
       try {
         look();
-        fence.raise(lock, lease);
+        fenced({ kind: 'raise', resource: lock, token, client }, () => fence.raise(lock, lease));
         const before = Number(read.get(lock)?.value);
         for (let step = 0; step < 3; step += 1) {
           await sleep(randomInt(12));
           // Half of them do not look and write as zombies do: the fence has to refuse those that come too late.
           if (randomInt(2) === 0) look();
         }
-        fence.transaction(lock, lease, () => {
-          write.run(before + 1, lock);
-          log.run(lock, lease.token, before + 1);
-        });
+        fenced({ kind: 'write', resource: lock, token, client }, () =>
+          fence.transaction(lock, lease, () => {
+            write.run(before + 1, lock);
+            log.run(lock, lease.token, before + 1);
+          }),
+        );
         look();
       } finally {
-        say({ kind: 'grant', lock, token: String(lease.token), client, askedAtMs, grantedAtMs, heldUntilMs });
-        await lease.release().catch(tell);
+        say({ kind: 'grant', id: acquire.id, lock, token, client, askedAtMs, grantedAtMs, heldUntilMs });
+        await release(lease, acquire.id, client).catch(tell);
       }
     } catch (error) {
       tell(error);
@@ -85,11 +114,17 @@ async function work(client: string): Promise<void> {
   }
 }
 
+async function release(lease: Lease, acquire: number, client: string): Promise<void> {
+  const { answered } = call({ kind: 'release', acquire, client });
+  await lease.release();
+  answered('released');
+}
+
 function tell(error: unknown): void {
   const code = (error as { code?: unknown } | undefined)?.code;
   const said = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const known = (typeof code === 'string' && code.startsWith('PAWL_')) || said.includes('database is locked');
-  say({ kind: 'error', code: known ? code : `unexpected: ${said}` });
+  say({ kind: 'error', code: known ? String(code) : `unexpected: ${said}` });
 }
 
 await Promise.all(Array.from({ length: settings.clients }, (_, i) => work(`${settings.name}.${i}`)));

@@ -1,5 +1,6 @@
 import { StoreCorruptError } from '../../errors.ts';
 import type { Version } from '../engine.ts';
+import { wholeNumber } from '../whole-number.ts';
 import type { EtcdConnection } from './connection.ts';
 import { type Layout, rangeOf, txnMethod } from './layout.ts';
 
@@ -58,10 +59,10 @@ function parseFloor(value: string): { offset: bigint; past: PastOffset[] } {
   try {
     const { offset, past } = JSON.parse(value);
     return {
-      offset: BigInt(offset),
-      past: past.map((each: { since: number; offset: string }) => ({
-        since: each.since,
-        offset: BigInt(each.offset),
+      offset: wholeNumber(offset),
+      past: past.map((each: { since: unknown; offset: unknown }) => ({
+        since: Number(wholeNumber(String(each.since))),
+        offset: wholeNumber(each.offset),
       })),
     };
   } catch (error) {

@@ -116,7 +116,7 @@ function readTxn(reader: WireReader): TxnAnswer {
   const answer: TxnAnswer = { revision: 0, succeeded: false, responses: [] };
   while (reader.next()) {
     if (reader.field === 1) answer.revision = readRevision(reader.message());
-    else if (reader.field === 2) answer.succeeded = reader.integer() !== 0;
+    else if (reader.field === 2) answer.succeeded = reader.boolean();
     else if (reader.field === 3) answer.responses.push(readResponse(reader.message()));
     else reader.skip();
   }
@@ -246,8 +246,8 @@ export function decodeWatch(buffer: Buffer): WatchNews {
   while (reader.next()) {
     if (reader.field === 1) news.revision = readRevision(reader.message());
     else if (reader.field === 2) news.id = reader.integer();
-    else if (reader.field === 3) news.created = reader.integer() !== 0;
-    else if (reader.field === 4) news.canceled = reader.integer() !== 0;
+    else if (reader.field === 3) news.created = reader.boolean();
+    else if (reader.field === 4) news.canceled = reader.boolean();
     else if (reader.field === 5) news.compactRevision = reader.integer();
     else if (reader.field === 11) news.kvs.push(...readKvs(reader.message(), 2));
     else reader.skip();
@@ -283,7 +283,7 @@ export function decodeStatus(buffer: Buffer): { version: string; hasLeader: bool
   const status = { version: '', hasLeader: false, alarms: [] as string[] };
   while (reader.next()) {
     if (reader.field === 2) status.version = reader.text();
-    else if (reader.field === 4) status.hasLeader = reader.integer() !== 0;
+    else if (reader.field === 4) status.hasLeader = reader.boolean();
     else if (reader.field === 8) status.alarms.push(reader.text());
     else reader.skip();
   }
@@ -299,7 +299,7 @@ export function decodeMembers(buffer: Buffer): number {
       const member = reader.message();
       let learner = false;
       while (member.next()) {
-        if (member.field === 5) learner = member.integer() !== 0;
+        if (member.field === 5) learner = member.boolean();
         else member.skip();
       }
       if (!learner) voting += 1;

@@ -4,7 +4,11 @@
  */
 
 const VARINT = 0;
+const FIXED64 = 1;
 const BYTES = 2;
+const FIXED32 = 5;
+/** So many bytes a number of 64 bits takes at most. */
+const LONGEST_VARINT = 10;
 
 /** Writes fields one after the other into one growing buffer. */
 export class WireWriter {
@@ -72,7 +76,7 @@ export class WireWriter {
   }
 }
 
-/** Reads the fields of one message. */
+/** Reads the fields of one message. Throws a `RangeError` where the bytes make no sense. */
 export class WireReader {
   readonly #buffer: Buffer;
   #at = 0;
@@ -87,30 +91,32 @@ export class WireReader {
   /** Goes to the next field, which then has to be read or skipped. @returns false at the end. */
   next(): boolean {
     if (this.#at >= this.#buffer.length) return false;
-    const tag = this.integer();
+    const tag = this.#varint();
     this.field = Math.floor(tag / 8);
     this.#type = tag % 8;
+    if (this.field < 1 || this.field >= 2 ** 29)
+      throw new RangeError(`An answer of etcd has a field ${this.field}.`);
     return true;
   }
 
   integer(): number {
-    let value = 0;
-    let factor = 1;
-    for (;;) {
-      const byte = this.#buffer[this.#at++];
-      if (byte === undefined) throw new RangeError('An answer of etcd ends in the middle of a number.');
-      value += (byte & 0x7f) * factor;
-      if (byte < 0x80) return value;
-      factor *= 0x80;
-    }
+    this.#expect(VARINT);
+    const start = this.#at;
+    const value = this.#varint();
+    return Number.isSafeInteger(value) ? value : this.#signed(start);
+  }
+
+  /** Whether a boolean is set, or a number, however large, is not 0. */
+  boolean(): boolean {
+    this.#expect(VARINT);
+    return this.#varint() !== 0;
   }
 
   bytes(): Buffer {
-    const size = this.integer();
+    this.#expect(BYTES);
+    const size = this.#varint();
     const start = this.#at;
-    this.#at += size;
-    if (this.#at > this.#buffer.length)
-      throw new RangeError('An answer of etcd ends in the middle of a field.');
+    this.#advance(size);
     return this.#buffer.subarray(start, this.#at);
   }
 
@@ -123,9 +129,45 @@ export class WireReader {
   }
 
   skip(): void {
-    if (this.#type === VARINT) this.integer();
+    if (this.#type === VARINT) this.#varint();
     else if (this.#type === BYTES) this.bytes();
-    else this.#at += this.#type === 1 ? 8 : 4;
+    else if (this.#type === FIXED64) this.#advance(8);
+    else if (this.#type === FIXED32) this.#advance(4);
+    else throw new RangeError(`An answer of etcd has a field of the unknown type ${this.#type}.`);
+  }
+
+  #expect(type: number): void {
+    if (this.#type === type) return;
+    throw new RangeError(`An answer of etcd has field ${this.field} of type ${this.#type}, not ${type}.`);
+  }
+
+  #advance(size: number): void {
+    this.#at += size;
+    if (!(this.#at <= this.#buffer.length))
+      throw new RangeError('An answer of etcd ends in the middle of a field.');
+  }
+
+  /** Not exact beyond 2^53. */
+  #varint(): number {
+    let value = 0;
+    let factor = 1;
+    for (let left = LONGEST_VARINT; left > 0; left -= 1) {
+      const byte = this.#buffer[this.#at++];
+      if (byte === undefined) throw new RangeError('An answer of etcd ends in the middle of a number.');
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80) return value;
+      factor *= 0x80;
+    }
+    throw new RangeError('An answer of etcd has a number that does not end.');
+  }
+
+  /** The number that began at `start`, which is large or negative. */
+  #signed(start: number): number {
+    let bits = 0n;
+    for (let i = this.#at - 1; i >= start; i -= 1) bits = bits * 128n + BigInt((this.#buffer[i] ?? 0) & 0x7f);
+    const value = Number(BigInt.asIntN(64, bits));
+    if (Number.isSafeInteger(value)) return value;
+    throw new RangeError('An answer of etcd has a number beyond 2^53.');
   }
 }
 

@@ -14,6 +14,7 @@ import type {
 } from '../engine.ts';
 import { checkVersionFloor } from '../version-floor.ts';
 import { type RedisConnection, ScriptRunner } from './client.ts';
+import { toEntries, toEntry } from './entries.ts';
 import { redisFindings } from './findings.ts';
 import { Inboxes } from './inboxes.ts';
 import { fromNodeRedis, isNodeRedis, type NodeRedisClient } from './node-redis.ts';
@@ -213,16 +214,4 @@ class RedisEngine implements Engine {
   #checkOpen(): void {
     if (this.#closed) throw new ClosedError('The Redis engine');
   }
-}
-
-function toEntry(key: string, stored: string): Entry {
-  const colon = stored.indexOf(':');
-  return { key, value: stored.slice(colon + 1), version: BigInt(stored.slice(0, colon)) };
-}
-
-/** From a flat list of keys and what is stored under them. */
-function toEntries(list: readonly (string | null)[]): Entry[] {
-  const entries: Entry[] = [];
-  for (let i = 0; i + 1 < list.length; i += 2) entries.push(toEntry(list[i] ?? '', list[i + 1] ?? '0:'));
-  return entries;
 }

@@ -1,6 +1,7 @@
 import { StoreCorruptError } from '../../errors.ts';
 import type { Version } from '../engine.ts';
 import { checkVersionFloor } from '../version-floor.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { type Keeper, refused } from './keeper.ts';
 import type { Layout } from './layout.ts';
 import { CODE, dataOperation, type PartResult, setOperation } from './protocol.ts';
@@ -33,10 +34,10 @@ export class Floor {
     try {
       const { offset, past } = JSON.parse(part.data.toString());
       this.dataVersion = part.stat.dataVersion;
-      this.#current = { since: part.stat.modifiedZxid, offset: BigInt(offset) };
-      this.#past = past.map((period: Record<'since' | 'offset', string>) => ({
-        since: BigInt(period.since),
-        offset: BigInt(period.offset),
+      this.#current = { since: part.stat.modifiedZxid, offset: wholeNumber(offset) };
+      this.#past = past.map((period: Record<'since' | 'offset', unknown>) => ({
+        since: wholeNumber(period.since),
+        offset: wholeNumber(period.offset),
       }));
     } catch (cause) {
       throw new StoreCorruptError(`The ZooKeeper path "${layout.root}"`, 'its floor cannot be read', {

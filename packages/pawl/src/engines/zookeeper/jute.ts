@@ -93,8 +93,8 @@ export class JuteReader {
 
   /** A part of the bytes, not a copy. A missing buffer counts as empty. */
   buffer(): Buffer {
-    const length = this.int();
-    if (length <= 0) return Buffer.alloc(0);
+    const length = this.#count();
+    if (length === 0) return Buffer.alloc(0);
     if (length > this.left)
       throw new RangeError(`a buffer of ${length} bytes, but only ${this.left} are left`);
     this.#at += length;
@@ -102,9 +102,16 @@ export class JuteReader {
   }
 
   texts(): string[] {
-    const count = this.int();
+    const count = this.#count();
     const texts: string[] = [];
     for (let i = 0; i < count; i += 1) texts.push(this.text());
     return texts;
+  }
+
+  /** How much follows; -1 stands for a value that is missing. */
+  #count(): number {
+    const count = this.int();
+    if (count < -1) throw new RangeError(`a length of ${count}`);
+    return Math.max(count, 0);
   }
 }

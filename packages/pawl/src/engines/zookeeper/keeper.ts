@@ -2,7 +2,7 @@ import { type Clock, sleep, type Timer } from '../../clock.ts';
 import { EngineUnavailableError, type ErrorOutcome, InvalidArgumentError } from '../../errors.ts';
 import { ANSWER_LIMIT_MS, type Connection, type Reply, unavailable } from './connection.ts';
 import { dial } from './dial.ts';
-import { JuteWriter } from './jute.ts';
+import { type JuteReader, JuteWriter } from './jute.ts';
 import {
   CODE,
   codeInWords,
@@ -87,7 +87,7 @@ export class Keeper {
    */
   async multi(operations: readonly Operation[]): Promise<MultiReply> {
     const { zxid, code, body } = await this.request(OPERATION.multi, sized('write', encodeMulti(operations)));
-    if (body.left > 0) return { zxid, results: decodeMulti(body) };
+    if (body.left > 0) return { zxid, results: partsOf(body) };
     throw refused(code);
   }
 
@@ -106,7 +106,7 @@ export class Keeper {
         const read = connection.request(OPERATION.multiRead, asked);
         const [, { zxid, code, body }] = await Promise.all([synced, read]);
         if (code !== CODE.ok) throw refused(code);
-        return { zxid, results: decodeMulti(body) };
+        return { zxid, results: partsOf(body) };
       } catch (error) {
         const broken = error instanceof EngineUnavailableError && error.outcome === 'indefinite';
         if (!broken || left <= 1 || this.#closed) throw error;
@@ -230,6 +230,17 @@ export class Keeper {
       this.#pingAgain(connection);
     };
     this.#pinger = this.clock.setTimer(connection.timeoutMs / 3, ping, { keepProcess: false });
+  }
+}
+
+/** The answers to the parts of a `multi` or `multiRead`. @throws EngineUnavailableError where they cannot be read. */
+export function partsOf(body: JuteReader): PartResult[] {
+  try {
+    return decodeMulti(body);
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    // A write may have been done all the same.
+    throw unavailable(`it sent what cannot be read: ${said}`, 'indefinite', error);
   }
 }
 

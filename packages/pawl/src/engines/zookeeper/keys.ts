@@ -1,3 +1,5 @@
+import { StoreCorruptError } from '../../errors.ts';
+
 /** How keys become paths of nodes, so that each level has few children and the order of keys can be walked. */
 
 /** What a node below the top of all keys is, by the first character of its name. */
@@ -53,7 +55,12 @@ export function folderOfPrefix(top: string, prefix: string): { path: string; key
   return { path: `${path}/${MARK.part}${front}`, key: key + front };
 }
 
-/** The children of a folder in the order of the keys they hold. @param key what all keys in the folder begin with. */
+/**
+ * The children of a folder in the order of the keys they hold.
+ *
+ * @param key what all keys in the folder begin with.
+ * @throws StoreCorruptError where one was not made by {@link pathOfKey}.
+ */
 export function inOrder(key: string, names: readonly string[]): Child[] {
   return names.map((name) => childOf(key, name)).sort((a, b) => byteOrder(a.rank, b.rank));
 }
@@ -84,7 +91,8 @@ function childOf(above: string, name: string): Child {
   const key = above + text;
   if (name.startsWith(MARK.entry)) return { kind: 'entry', key, rank: text, name };
   if (name.startsWith(MARK.folder)) return { kind: 'folder', key: `${key}/`, rank: `${text}/`, name };
-  return { kind: 'part', key, rank: `${text}0`, name };
+  if (name.startsWith(MARK.part)) return { kind: 'part', key, rank: `${text}0`, name };
+  throw notOurs(name);
 }
 
 function encode(segment: string): string {
@@ -98,7 +106,7 @@ function encode(segment: string): string {
 }
 
 function decode(encoded: string): string {
-  if (!encoded.includes('!')) return encoded;
+  if (PLAIN.test(encoded)) return encoded;
   const bytes: number[] = [];
   for (let i = 0; i < encoded.length; i += 1) {
     if (encoded[i] !== '!') {
@@ -108,5 +116,11 @@ function decode(encoded: string): string {
     bytes.push(Number.parseInt(encoded.slice(i + 1, i + 3), 16));
     i += 2;
   }
-  return Buffer.from(bytes).toString();
+  const text = Buffer.from(bytes).toString();
+  if (encode(text) !== encoded) throw notOurs(encoded);
+  return text;
+}
+
+function notOurs(name: string): StoreCorruptError {
+  return new StoreCorruptError('A folder of keys in ZooKeeper', `"${name}" is no name as Pawl writes it`);
 }

@@ -1,12 +1,12 @@
 import { InvalidArgumentError, TtlTooShortError } from '../../errors.ts';
 import { ANSWER_LIMIT_MS, type Connection, unavailable } from './connection.ts';
 import { dial } from './dial.ts';
-import { type Keeper, refused } from './keeper.ts';
+import { type Keeper, partsOf, refused } from './keeper.ts';
 import type { Layout } from './layout.ts';
+import { decodeMarker, type Marker } from './marker.ts';
 import {
   CODE,
   dataOperation,
-  decodeMulti,
   deleteOperation,
   encodeMulti,
   NEW_SESSION,
@@ -22,12 +22,6 @@ const DIALS = 32;
 const LONGEST_MS = 2 ** 31 - 1;
 const SHORTEST_LIMIT_MS = 500;
 const EMPTY = Buffer.alloc(0);
-
-/** What `opened/<id>` says: all it takes to keep the session alive. */
-interface Marker {
-  readonly session: ZkSession;
-  readonly ttlMs: number;
-}
 
 export interface SessionsOptions {
   readonly keeper: Keeper;
@@ -196,7 +190,7 @@ export class Sessions {
       ]),
     );
     if (body.left === 0) throw refused(code);
-    const failed = decodeMulti(body).find((part) => part.code !== CODE.ok);
+    const failed = partsOf(body).find((part) => part.code !== CODE.ok);
     if (failed === undefined) {
       if (connection.open) this.#held.set(id, connection);
       return true;
@@ -217,7 +211,7 @@ export class Sessions {
     for (const [i, id] of ids.entries()) if (results[i]?.code === CODE.ok) living.add(id);
     for (const [i, id] of marked.entries()) {
       const data = results[ids.length + i]?.data;
-      if (data !== undefined) markers.set(id, toMarker(data.toString()));
+      if (data !== undefined) markers.set(id, decodeMarker(id, data.toString()));
     }
     return { living, markers };
   }
@@ -227,9 +221,4 @@ export class Sessions {
     this.#held.delete(id);
     void connection?.closeSession();
   }
-}
-
-function toMarker(text: string): Marker {
-  const { session, password, ttlMs } = JSON.parse(text);
-  return { session: { id: BigInt(session), password: Buffer.from(password, 'base64') }, ttlMs };
 }

@@ -1,4 +1,5 @@
 import type { Entry } from '../engine.ts';
+import { unavailable } from './connection.ts';
 import type { Floor } from './floor.ts';
 import { refused } from './keeper.ts';
 import { CODE, childrenOperation, dataOperation, type Operation, type PartResult } from './protocol.ts';
@@ -59,7 +60,10 @@ export class View {
     for (const [name, { code, data, stat, children }] of answers) {
       const path = name.slice(1);
       if (code !== CODE.ok && code !== CODE.noNode) throw refused(code);
-      if (name.startsWith('c')) {
+      const isChildren = name.startsWith('c');
+      if (code === CODE.ok && (isChildren ? children : stat) === undefined)
+        throw unavailable(`it left out what is at ${path}`, 'definite');
+      if (isChildren) {
         this.#children.set(path, children ?? null);
         continue;
       }

@@ -1,0 +1,94 @@
+import type { GrantSeen, Operation } from '../../src/testing/index.ts';
+
+/** What a worker says, one JSON a line: what it is about to ask, what it was answered, what it saw of a grant. */
+export type Said =
+  | { readonly kind: 'call'; readonly id: number; readonly atMs: number; readonly operation: Asked }
+  | { readonly kind: 'return'; readonly id: number; readonly atMs: number; readonly reply: string }
+  | ({ readonly kind: 'grant'; readonly id: number; readonly token: string } & Omit<GrantSeen, 'token'>)
+  | { readonly kind: 'error'; readonly code: string }
+  | { readonly kind: 'ready' | 'done' };
+
+/** An operation before its answer; a token as text. */
+export type Asked = { readonly client: string } & (
+  | { readonly kind: 'acquire'; readonly lock: string }
+  /** Of what this acquire was granted. */
+  | { readonly kind: 'release'; readonly acquire: number }
+  | { readonly kind: 'write' | 'raise'; readonly resource: string; readonly token: string }
+);
+
+interface Call {
+  readonly atMs: number;
+  readonly operation: Asked;
+  reply?: { readonly text: string; readonly atMs: number };
+}
+
+/** Puts together what a worker said, also one that was killed in the middle. */
+export class Recording {
+  readonly grants: GrantSeen[] = [];
+  readonly codes = new Map<string, number>();
+  readonly #calls = new Map<number, Call>();
+  readonly #heldUntilMs = new Map<number, number>();
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  hear(said: Said): void {
+    if (said.kind === 'call') this.#calls.set(said.id, said);
+    if (said.kind === 'return') {
+      const call = this.#calls.get(said.id);
+      if (call !== undefined) call.reply = { text: said.reply, atMs: said.atMs };
+    }
+    if (said.kind === 'grant') {
+      this.grants.push({ ...said, token: BigInt(said.token) });
+      this.#heldUntilMs.set(said.id, said.heldUntilMs);
+    }
+    if (said.kind === 'error') this.codes.set(said.code, (this.codes.get(said.code) ?? 0) + 1);
+  }
+
+  /** Every operation that can have had an effect that somebody saw. */
+  operations(): Operation[] {
+    const released = new Map<number, Call>();
+    for (const call of this.#calls.values()) {
+      const { operation, reply } = call;
+      if (operation.kind === 'release' && reply?.text === 'released') released.set(operation.acquire, call);
+    }
+    return [...this.#calls].flatMap(([id, { operation, atMs, reply }]): Operation[] => {
+      const times = { client: operation.client, calledAtMs: atMs, returnedAtMs: reply?.atMs ?? Infinity };
+      if (operation.kind === 'acquire')
+        return this.#held(id, operation.lock, times, reply?.text, released.get(id));
+      if (operation.kind === 'release') return [];
+      const { kind, resource, token } = operation;
+      const text = reply?.text;
+      const known = text === 'accepted' || text === 'refused' ? text : 'unknown';
+      return [{ kind, resource, token: BigInt(token), reply: known, ...times }];
+    });
+  }
+
+  /** A grant and what ended it. One that was never heard of explains nothing: no refusal is recorded here. */
+  #held(
+    id: number,
+    lock: string,
+    times: { client: string; calledAtMs: number; returnedAtMs: number },
+    reply: string | undefined,
+    release: Call | undefined,
+  ): Operation[] {
+    if (reply === undefined || !/^\d+$/.test(reply)) return [];
+    const { client } = times;
+    const token = BigInt(reply);
+    // Who holds is all that is known of sessions here, so each grant counts as one.
+    const session = `${this.#name} ${id}`;
+    const acquire: Operation = { kind: 'acquire', lock, session, reply: token, ...times };
+    if (release?.reply !== undefined) {
+      const { atMs } = release;
+      const returnedAtMs = release.reply.atMs;
+      return [
+        acquire,
+        { kind: 'release', lock, session, token, reply: 'released', client, calledAtMs: atMs, returnedAtMs },
+      ];
+    }
+    const calledAtMs = this.#heldUntilMs.get(id) ?? times.returnedAtMs;
+    return [acquire, { kind: 'end', session, client, calledAtMs, returnedAtMs: Infinity }];
+  }
+}
