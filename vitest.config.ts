@@ -4,9 +4,12 @@ import { defineConfig } from 'vitest/config';
 /** Inside the workspace the package is its sources. */
 const conditions = ['pawl-source'];
 
+/** The layers of which `npm run coverage` asks that nearly every branch is taken by their own tests. */
+const PROVED = ['core', 'node', 'client', 'fences'].map((layer) => `packages/pawl/src/${layer}/**`);
+
 export default defineConfig({
   resolve: { conditions },
-  ssr: { resolve: { conditions: [...conditions, 'module', 'node'], externalConditions: conditions } },
+  ssr: { resolve: { conditions: [...conditions, 'node'], externalConditions: conditions } },
   test: {
     include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     pool: 'forks',
@@ -16,5 +19,13 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compile', import.meta.url)) },
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    coverage: {
+      include: PROVED.map((layer) => `${layer}/*.ts`),
+      reporter: ['text', 'html', 'json-summary'],
+      reportsDirectory: 'coverage/branches',
+      // A test that failed for another reason does not hide what was taken.
+      reportOnFailure: true,
+      thresholds: Object.fromEntries(PROVED.map((layer) => [`${layer}/*.ts`, { branches: 95 }])),
+    },
   },
 });

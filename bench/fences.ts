@@ -1,6 +1,6 @@
 /**
- * What a fence costs: the same transaction with it and without, turn by turn in one run, on Postgres and on SQLite, both with a flush for
- * each commit. Run nothing beside it.
+ * What a fence costs: the same write with it and without, turn by turn in one run, for each resource whose server is here. The databases flush each
+ * commit. There is a goal for SQLite and Postgres. Run nothing beside it.
  *
  *   node bench/fences.ts [--rounds N]
  */
@@ -10,9 +10,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
 import { Pool, type PoolClient } from 'pg';
-import { postgresFence } from '../packages/pawl/src/fences/postgres/index.ts';
+import { columnFence, postgresFence } from '../packages/pawl/src/fences/postgres/index.ts';
 import { sqliteFence } from '../packages/pawl/src/fences/sqlite.ts';
 import { PostgresServer, postgresPrograms } from '../packages/pawl/test/engines/postgres-server.ts';
+import { compare, report } from './fences/compare.ts';
+import { dynamodb, file, http, mysql, redis, s3 } from './fences/resources.ts';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '2000' } } });
 const ROUNDS = Number(values.rounds);
@@ -21,6 +23,7 @@ const TOKEN = 1_000_000n;
 
 await sqlite();
 await postgres();
+for (const resource of [mysql, redis, file, http, dynamodb, s3]) await resource(TOKEN, ROUNDS);
 
 async function sqlite(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-bench-'));
@@ -45,7 +48,9 @@ async function sqlite(): Promise<void> {
       await compare(
         async () => plain(),
         async () => fenced(),
+        ROUNDS,
       ),
+      GOAL,
     );
   } finally {
     db.close();
@@ -66,7 +71,9 @@ async function postgres(): Promise<void> {
     max: 1,
   });
   try {
-    await pool.query('CREATE TABLE invoice (id int PRIMARY KEY, paid int NOT NULL) WITH (fillfactor = 50)');
+    await pool.query(
+      'CREATE TABLE invoice (id int PRIMARY KEY, paid int NOT NULL, fence bigint) WITH (fillfactor = 50)',
+    );
     await pool.query('INSERT INTO invoice VALUES (42, 0)');
     const update = (client: PoolClient) =>
       client.query('UPDATE invoice SET paid = paid + 1 WHERE id = $1', [42]);
@@ -91,41 +98,28 @@ async function postgres(): Promise<void> {
       await client.query('COMMIT');
       client.release();
     };
-    report('postgres, transaction', await compare(plain, byTransaction));
-    report('postgres, fenced in one’s own', await compare(plain, inOwn));
+    const byBegin = async () => {
+      const client = await pool.connect();
+      await fence.begin(client, TOKEN, 'invoice:42');
+      await update(client);
+      await client.query('COMMIT');
+      client.release();
+    };
+    const alone = async () => {
+      await pool.query('UPDATE invoice SET paid = paid + 1 WHERE id = $1', [42]);
+    };
+    const byColumn = async () => {
+      const { set, where, values } = columnFence('invoice:42', TOKEN, { position: 2 });
+      const text = `UPDATE invoice SET paid = paid + 1, ${set} WHERE id = $1 AND ${where}`;
+      await pool.query(text, [42, ...values]);
+    };
+    report('postgres, transaction', await compare(plain, byTransaction, ROUNDS), GOAL);
+    report('postgres, begin', await compare(plain, byBegin, ROUNDS), GOAL);
+    report('postgres, one statement, a column', await compare(alone, byColumn, ROUNDS), GOAL);
+    // A round trip of its own, for who cannot do otherwise.
+    report('postgres, fenced in one’s own', await compare(plain, inOwn, ROUNDS));
   } finally {
     await pool.end();
     await server.stop();
   }
-}
-
-interface Comparison {
-  readonly plainMs: number;
-  readonly fencedMs: number;
-}
-
-/** Turn by turn, so that whatever else happens on the machine hits both. */
-async function compare(plain: () => Promise<void>, fenced: () => Promise<void>): Promise<Comparison> {
-  const times = { plain: [] as number[], fenced: [] as number[] };
-  for (let round = 0; round < ROUNDS * 1.1; round += 1) {
-    const order = round % 2 === 0 ? (['plain', 'fenced'] as const) : (['fenced', 'plain'] as const);
-    for (const which of order) {
-      const startedAt = performance.now();
-      await (which === 'plain' ? plain : fenced)();
-      if (round > ROUNDS * 0.1) times[which].push(performance.now() - startedAt);
-    }
-  }
-  return { plainMs: median(times.plain), fencedMs: median(times.fenced) };
-}
-
-function median(timesMs: number[]): number {
-  return timesMs.sort((a, b) => a - b)[Math.floor(timesMs.length / 2)] ?? Number.NaN;
-}
-
-function report(what: string, { plainMs, fencedMs }: Comparison): void {
-  const ratio = fencedMs / plainMs;
-  const verdict = `goal <= ${GOAL}: ${ratio <= GOAL ? 'reached' : 'missed'}`;
-  console.log(
-    `${what.padEnd(32)} ${plainMs.toFixed(3)} ms without, ${fencedMs.toFixed(3)} ms with: ${ratio.toFixed(2)}   ${verdict}`,
-  );
 }

@@ -212,6 +212,24 @@ export class UnexpectedResponseError extends FenceError {
   }
 }
 
+/**
+ * It is not known whether the write happened: its answer was lost, and what others wrote since hides it. If it did, it was in order, and before
+ * theirs.
+ */
+export class WriteUnknownError extends FenceError {
+  readonly code = 'PAWL_WRITE_UNKNOWN';
+  override readonly outcome = 'indefinite';
+
+  constructor(resource: string, cause: unknown) {
+    super(
+      resource,
+      `It is not known whether "${resource}" was written: the answer was lost, and others have written since (${messageOf(cause)}). ` +
+        'Read what is there before you write again.',
+      { cause },
+    );
+  }
+}
+
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -20,6 +20,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Bearer } from '../../src/fences/bearer.ts';
 import { fileFence } from '../../src/fences/files/index.ts';
+import { fencedValue } from './fenced-value.ts';
 
 let folder: string;
 let path: string;
@@ -40,6 +41,18 @@ const usage = expect.objectContaining({ code: 'PAWL_FENCE_USAGE' });
 const content = () => readFileSync(path, 'utf8');
 
 describe('the fence around a file', () => {
+  let made = 0;
+  fencedValue(async () => {
+    made += 1;
+    const file = join(folder, `value-${made}`);
+    const fence = fileFence(file);
+    return {
+      raise: (bearer) => fence.raise(bearer),
+      write: (bearer, value) => fence.write(bearer, `${value}`),
+      read: async () => (existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0),
+    };
+  });
+
   it('S7: refuses a lower token, accepts an equal and a higher one, and leaves nothing else in the folder', async () => {
     const fence = fileFence(path);
     expect(await fence.highest()).toBeUndefined();

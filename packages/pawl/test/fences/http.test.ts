@@ -181,6 +181,24 @@ describe.each(FRAMEWORKS)('the fence for %s', (_framework, start) => {
     expect((await put(url, 'x', '2')).status).toBe(200);
   });
 
+  it('S8: without a raise an update is lost between read and write; with it the late write is refused', async () => {
+    const run = async (raises: boolean) => {
+      await running?.close();
+      const store = memoryFence();
+      const url = await serve({ store });
+      const read = async () => Number(await (await fetch(`${url}/values/a`)).text());
+      await put(url, '100', '1');
+      const late = await read();
+      if (raises) store.raise('a', 2n);
+      const seen = await read();
+      const { status } = await put(url, `${late + 1}`, '1');
+      await put(url, `${seen + 10}`, '2');
+      return { status, value: await read() };
+    };
+    expect(await run(false)).toEqual({ status: 200, value: 110 });
+    expect(await run(true)).toEqual({ status: 409, value: 110 });
+  });
+
   it('S7, S8: whatever stale and current writers ask for at once, no effect of a lower token lands after a higher one was honoured', async () => {
     const step = fc.record({ token: fc.integer({ min: 1, max: 5 }), raise: fc.boolean() });
     await fc.assert(

@@ -1,10 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
 import { Redis } from 'ioredis';
 import type { Lease } from '../../src/client/lease.ts';
 import { fileFence } from '../../src/fences/files/index.ts';
 import { fencedFetch } from '../../src/fences/http/index.ts';
 import { StaleTokenError } from '../../src/fences/index.ts';
 import { redisFence } from '../../src/fences/redis/index.ts';
+import { sqliteFence } from '../../src/fences/sqlite.ts';
 
 /** The account of the stories of pauses, with the fence and without. */
 export interface Account {
@@ -25,6 +27,21 @@ export async function inRedis(url: string): Promise<Account> {
     fencedWrite: (lease, value) => fence.commands('account:0', lease, [['SET', 'account:0', value]]),
     write: (value) => redis.set('account:0', value),
     close: () => redis.quit(),
+  };
+}
+
+/** @param path of the database. */
+export async function inSqlite(path: string): Promise<Account> {
+  const db = new DatabaseSync(path, { timeout: 30_000 });
+  const fence = sqliteFence(db);
+  const read = db.prepare('SELECT value FROM account WHERE id = 0');
+  const update = db.prepare('UPDATE account SET value = ? WHERE id = 0');
+  return {
+    raise: async (lease) => fence.raise('account:0', lease),
+    read: async () => Number(read.get()?.value),
+    fencedWrite: async (lease, value) => fence.transaction('account:0', lease, () => update.run(value)),
+    write: async (value) => update.run(value),
+    close: async () => db.close(),
   };
 }
 

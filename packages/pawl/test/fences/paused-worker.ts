@@ -7,7 +7,7 @@ import { sqliteEngine } from '../../src/engines/sqlite/index.ts';
 import { StaleTokenError } from '../../src/fences/index.ts';
 import { mysqlFence } from '../../src/fences/mysql/index.ts';
 import { postgresFence } from '../../src/fences/postgres/index.ts';
-import { type Account, inFile, inRedis, overHttp } from './paused-accounts.ts';
+import { type Account, inFile, inRedis, inSqlite, overHttp } from './paused-accounts.ts';
 import type { PausedReport, PausedTask } from './pauses.ts';
 
 const task: PausedTask = JSON.parse(process.argv[2] ?? '{}');
@@ -48,7 +48,17 @@ async function inMysql(): Promise<Account> {
 const tell = (report: PausedReport) =>
   new Promise<void>((resolve) => process.send?.(report, undefined, undefined, () => resolve()));
 
-const ACCOUNTS = { postgres: inPostgres, mysql: inMysql, redis: inRedis, file: inFile, http: overHttp };
+const ACCOUNTS = {
+  postgres: inPostgres,
+  mysql: inMysql,
+  sqlite: inSqlite,
+  redis: inRedis,
+  file: inFile,
+  http: overHttp,
+  // Loaded only here, since the driver is large.
+  s3: async (address: string) => (await import('./paused-aws-accounts.ts')).inS3(address),
+  dynamodb: async (address: string) => (await import('./paused-aws-accounts.ts')).inDynamodb(address),
+};
 
 const account = await ACCOUNTS[task.database](task.address);
 const engine = await sqliteEngine({ path: task.locks });

@@ -3,13 +3,14 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { bearerOf, memoryFence, nodeFence } from '../../src/fences/http/index.ts';
 import { haveRedis, RedisServer } from '../engines/redis-server.ts';
 import { tellPauses } from './pauses.ts';
 
-/* The stories of real pauses for what is no database; those have theirs in their own tests. */
+/* The stories of real pauses for what needs no server, or is quickly there; the others have theirs in their own tests. */
 
 describe.skipIf(!haveRedis())('an account in Redis', () => {
   const server = new RedisServer();
@@ -29,6 +30,25 @@ describe.skipIf(!haveRedis())('an account in Redis', () => {
     reset: async () => {
       await redis.flushall();
       await redis.set('account:0', 100);
+    },
+  }));
+});
+
+describe('an account in SQLite', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pawl-paused-sqlite-'));
+  const address = join(folder, 'data.db');
+  const db = new DatabaseSync(address, { timeout: 30_000 });
+  db.exec('PRAGMA journal_mode = WAL; CREATE TABLE account (id INTEGER PRIMARY KEY, value INTEGER NOT NULL)');
+  afterAll(() => {
+    db.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  tellPauses('sqlite', () => ({
+    address,
+    balance: async () => Number(db.prepare('SELECT value FROM account WHERE id = 0').get()?.value),
+    reset: async () => {
+      db.exec('DROP TABLE IF EXISTS pawl_fence; INSERT OR REPLACE INTO account VALUES (0, 100)');
     },
   }));
 });

@@ -8,7 +8,7 @@ import { afterEach, expect, it } from 'vitest';
 
 /** What a worker is asked to do: add to the account in row 0, under a lock. */
 export interface PausedTask {
-  readonly database: 'postgres' | 'mysql' | 'redis' | 'file' | 'http';
+  readonly database: 'postgres' | 'mysql' | 'sqlite' | 'redis' | 'file' | 'http' | 's3' | 'dynamodb';
   readonly address: string;
   readonly locks: string;
   readonly adds: number;

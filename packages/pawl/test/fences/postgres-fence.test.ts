@@ -82,6 +82,48 @@ describe.skipIf(bin === undefined)('the fence in Postgres', () => {
     await fence.raise(pool, resource, 1n);
   });
 
+  it('S7: begin checks in the round trip of BEGIN, and what it refuses is over', async () => {
+    const { id, resource } = await newAccount();
+    await onConnection(async (client) => {
+      const sent: string[] = [];
+      const watched = {
+        query: (text: string) => {
+          sent.push(text);
+          return client.query(text);
+        },
+      };
+      await fence.begin(watched, 5n, resource);
+      expect(sent.filter((text) => /BEGIN|CALL/.test(text))).toEqual([
+        expect.stringMatching(/^BEGIN; CALL /),
+      ]);
+      await set(client, id, 7);
+      await client.query('ROLLBACK');
+      expect(await get(id)).toBe(0);
+      await fence.raise(client, resource, 5n);
+      await expect(fence.begin(client, 4n, resource)).rejects.toThrow(stale);
+      // No transaction is left that this could be lost in.
+      await set(client, id, 9);
+    });
+    expect(await get(id)).toBe(9);
+  });
+
+  it('S7: begin holds off a raise until its transaction ends, and is refused on a pool', async () => {
+    const { id, resource } = await newAccount();
+    const order: string[] = [];
+    await onConnection(async (client) => {
+      await fence.begin(client, 1n, resource);
+      const late = fence.raise(pool, resource, 2n).then(() => order.push('raised'));
+      await waitingFor(pool, 1);
+      await set(client, id, 1);
+      order.push('committing');
+      await client.query('COMMIT');
+      await late;
+    });
+    expect(order).toEqual(['committing', 'raised']);
+    await expect(fence.begin(pool, 3n, resource)).rejects.toThrow(usage);
+    await fence.raise(pool, resource, 2n);
+  });
+
   it('S7: a refusal that nobody looks at undoes the whole transaction', async () => {
     const { id, resource } = await newAccount();
     await fence.raise(pool, resource, 5n);

@@ -7,6 +7,7 @@ import { MAX_TOKEN } from '../../src/fences/index.ts';
 import { type RedisCommand, redisFence } from '../../src/fences/redis/index.ts';
 import { haveRedis, RedisServer } from '../engines/redis-server.ts';
 import { runDocumented } from '../engines/server-tools.ts';
+import { fencedValue } from './fenced-value.ts';
 
 const available = haveRedis();
 const server = new RedisServer();
@@ -48,6 +49,18 @@ describe.skipIf(!available).each(drivers)('the fence in Redis, by %s', (_name, c
   });
   afterAll(() => {
     if ('destroy' in client) client.destroy();
+  });
+
+  fencedValue(async () => {
+    await redis.flushall();
+    const fence = redisFence(client);
+    return {
+      raise: (bearer) => fence.raise('account', bearer),
+      write: async (bearer, value) => {
+        await fence.commands('account', bearer, set(value));
+      },
+      read: async () => Number(await redis.get('account')),
+    };
   });
 
   it('S7: refuses a lower token, accepts an equal and a higher one', async () => {

@@ -30,6 +30,14 @@ export interface PostgresFence {
    */
   fenced(tx: PostgresClient, bearer: Bearer, resource: string): Promise<void>;
   /**
+   * Begins a transaction with the check, in the round trip of the `BEGIN` that it replaces. To commit it, or to roll it back, is the caller's; where it
+   * is refused, it is rolled back already.
+   *
+   * @param client the connection, not the pool.
+   * @throws as {@link fenced}
+   */
+  begin(client: PostgresClient, bearer: Bearer, resource: string): Promise<void>;
+  /**
    * Honours the token, so that older holders are refused from now on: call it before the first read (S8). Outside a transaction it commits by
    * itself; inside one it is undone with it, which is safe, since then nothing was read for good.
    *
@@ -61,6 +69,7 @@ export interface PostgresFence {
 
 /** Ends at once, and fails outside a transaction: where every statement is one by itself. */
 const IN_TRANSACTION = 'SAVEPOINT pawl_fence; RELEASE SAVEPOINT pawl_fence; ';
+const BEGIN = 'BEGIN; ';
 const NO_TRANSACTION = '25P01';
 /** The schema or the function is not there: whoever made it was rolled back. */
 const NOT_THERE = new Set(['3F000', '42883']);
@@ -91,9 +100,8 @@ export function postgresFence(options: PostgresFenceOptions = {}): PostgresFence
     checkText(resource);
     const { token, floor } = claimOf(resource, bearer, options);
     try {
-      await client.query(
-        `${before}CALL ${schema}.honour(${literal(resource)}, ${token}${floor > 0n ? `, ${floor}` : ''})`,
-      );
+      // All arguments, and as texts: a default and a cast cost Postgres as much as the rest of the check.
+      await client.query(`${before}CALL ${schema}.honour(${literal(resource)}, '${token}', '${floor}')`);
     } catch (error) {
       const { code, detail } = databaseError(error) ?? { code: '', detail: '' };
       if (code === STALE) throw new StaleTokenError(resource, token, parseToken(detail) ?? 0n);
@@ -109,6 +117,15 @@ export function postgresFence(options: PostgresFenceOptions = {}): PostgresFence
       await prepare(tx);
       await honour(tx, resource, bearer, IN_TRANSACTION);
     },
+    begin: async (client, bearer, resource) => {
+      if ('totalCount' in client) throw onPool(resource);
+      // Before the transaction, whose end must not undo the tables.
+      await prepare(client);
+      await honour(client, resource, bearer, BEGIN).catch(async (error) => {
+        await client.query('ROLLBACK').catch(() => {});
+        throw error;
+      });
+    },
     raise: async (client, resource, bearer) => {
       await prepare(client);
       await honour(client, resource, bearer, '');
@@ -118,7 +135,7 @@ export function postgresFence(options: PostgresFenceOptions = {}): PostgresFence
       let broken = false;
       try {
         await prepare(client);
-        await honour(client, resource, bearer, 'BEGIN; ');
+        await honour(client, resource, bearer, BEGIN);
         const result = await effect(client);
         const answer = await client.query('COMMIT');
         if (wasRolledBack(answer)) throw hiddenFailure(resource);
@@ -144,6 +161,13 @@ function outsideTransaction(resource: string): FenceUsageError {
     resource,
     `The fence of "${resource}" was checked outside a transaction, where another write can come between check and effect. ` +
       'Begin one first, and give its own connection, not the pool.',
+  );
+}
+
+function onPool(resource: string): FenceUsageError {
+  return new FenceUsageError(
+    resource,
+    `A transaction on "${resource}" was begun on a pool, whose next statement goes to any connection. Give one that you took by pool.connect().`,
   );
 }
 

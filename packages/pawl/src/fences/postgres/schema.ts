@@ -25,6 +25,9 @@ export const BAD_NAME = 'PW004';
  * The tokens that a transaction carries stand in a setting that ends with it, for the guards: a list of number of the transaction, token and
  * resource, between record separators. With the number, so that a setting that somebody made for the whole session counts for nothing.
  *
+ * Who waited for another to make the tables has an old picture of the catalog, which Postgres renews only when a table is opened: so one is, before
+ * the schema is looked for.
+ *
  * It is a procedure, which costs a third of what a function does, and has as few expressions as can be: each is set up anew in each transaction.
  */
 function tables(schema: string): string {
@@ -32,6 +35,7 @@ function tables(schema: string): string {
     concat(current_setting('${schema}.tokens', true), chr(30), txid_current(), ' ', of_token, ' ', of_resource, chr(30)), true)`;
   return `
 SELECT pg_advisory_xact_lock(hashtext('pawl fence ' || '${schema}'));
+SELECT FROM pg_catalog.pg_namespace LIMIT 1;
 CREATE SCHEMA IF NOT EXISTS ${schema};
 CREATE TABLE IF NOT EXISTS ${schema}.meta (id int PRIMARY KEY CHECK (id = 1), format int NOT NULL);
 CREATE TABLE IF NOT EXISTS ${schema}.token (resource text COLLATE "C" PRIMARY KEY, token bigint NOT NULL) WITH (fillfactor = 50);
