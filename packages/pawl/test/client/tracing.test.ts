@@ -74,6 +74,23 @@ describe('traces', () => {
     await engine.close();
   });
 
+  it('a holder that shows no trace, or what is none, is waited for without a link', async () => {
+    const { tracer, engine, pawl } = setup();
+    const untraced = open(engine);
+    for (const owner of [{}, { traceparent: '00-short-1-01' }]) {
+      const held = await untraced.acquire('x', { owner });
+      const waiting = pawl.acquire('x', { waitMs: 5000 });
+      await expect.poll(async () => (await pawl.inspect('x')).waiting).toBe(1);
+      await held.release();
+      await (await waiting).release();
+      expect(tracer.spans.at(-1)).toMatchObject({ ended: true, links: [] });
+      expect(tracer.spans.at(-1)?.attributes).toMatchObject({ 'pawl.queued': true });
+    }
+    await untraced.close();
+    await pawl.close();
+    await engine.close();
+  });
+
   it('an acquire that fails is a span that says why', async () => {
     const { tracer, engine, pawl } = setup();
     await pawl.acquire('x');

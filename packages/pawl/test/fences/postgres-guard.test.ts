@@ -218,6 +218,14 @@ describe.skipIf(bin === undefined)('the guard in Postgres', () => {
       expect(triggers.rows).toEqual([]);
     });
 
+    it('to look for it, or to remove it where it never was, makes nothing', async () => {
+      const options = { table: 'invoices', schema: 'never_made' };
+      expect(await guardReport(invoices.pool, options)).toEqual({ guards: [], unfenced: [] });
+      await removeGuard(invoices.pool, options);
+      const made = await invoices.pool.query("SELECT 1 FROM pg_namespace WHERE nspname = 'never_made'");
+      expect(made.rows).toEqual([]);
+    });
+
     it('works on tables with names of any kind', async () => {
       await invoices.pool.query(
         'CREATE SCHEMA IF NOT EXISTS "My Schema"; CREATE TABLE "My Schema"."a ""b" ("I d" int)',
