@@ -8,7 +8,7 @@ import { ClosedError, EngineUnavailableError } from '../errors.ts';
 import { CommandQueue } from './command-queue.ts';
 import { groupByTouch, type Pending, type Touch, touchOf } from './grouping.ts';
 import { LastKnown } from './last-known.ts';
-import { load } from './loading.ts';
+import { load, whyUnreadable } from './loading.ts';
 
 /** An outcome, and the version of the commit that made it true (of no use where nothing was written). */
 export interface Decided<O> {
@@ -137,7 +137,14 @@ export class Committer {
     }
     if (unknown.length > 0) {
       const loaded = await load(engine, unknown.flat(), HEAD_WINDOW);
-      for (const group of unknown) {
+      for (const each of unknown) {
+        // A record that cannot be read stops those who need it, not the rest of the batch.
+        const group = each.filter((item) => {
+          const error = whyUnreadable(loaded, item);
+          if (error !== undefined) item.reject(error);
+          return error === undefined;
+        });
+        if (group.length === 0) continue;
         const plan = this.#plan(group, loaded);
         if (plan === undefined) continue;
         if (plan.decision.write === null) this.#finish(plan, 0n);
@@ -194,7 +201,6 @@ export class Committer {
         item.touch = touchOf(item.command, [...item.touch.names, ...decision.missing]);
       this.#again(group);
     } catch (error) {
-      // A corrupt record stops those who need it, not the rest of the batch.
       for (const item of group) item.reject(error);
     }
     return undefined;

@@ -2,6 +2,8 @@ import type { Transport } from './transport.ts';
 
 /** While the transport has so many bytes that the other side did not take, messages gather here. */
 const ENOUGH_BYTES = 256 * 1024;
+/** So many messages are sent without waiting for more: the other side begins with them while this one goes on. */
+const EAGER = 32;
 /** What a message costs in memory besides its text, in bytes. */
 const MESSAGE_COST = 64;
 
@@ -30,7 +32,8 @@ export class Outbox {
   post(message: string): void {
     this.#messages.push(message);
     this.#gatheredBytes += message.length + MESSAGE_COST;
-    if (this.#messages.length === 1) this.#transport.defer(() => this.flush());
+    if (this.#messages.length >= EAGER) this.flush();
+    else if (this.#messages.length === 1) this.#transport.defer(() => this.flush());
     else if (this.#isFull) this.#onFlush();
   }
 

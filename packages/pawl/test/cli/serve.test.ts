@@ -25,7 +25,7 @@ async function serve(...args: string[]): Promise<{ server: Running; url: string 
 describe('pawl serve', () => {
   it('S1: every other command works through it, and SIGTERM stops it without losing a grant', async () => {
     const { server, url } = await serve('--hint');
-    expect(server.stdout).toContain(`npx pawl run deploy --server ${url}`);
+    await server.prints(`npx pawl run deploy --server ${url}`);
     const run = await bench.run('run', 'deploy', '--server', url, '--', 'sh', '-c', 'echo "$PAWL_TOKEN"');
     expect(run, run.stderr).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\n$/) });
     const pawl = await connect(url);
@@ -56,11 +56,13 @@ describe('pawl serve', () => {
 
   it('the three lines that it prints work', async () => {
     const { server, url } = await serve('--hint');
-    const lines = server.stdout
-      .split('\n')
-      .filter((line) => line.startsWith('  '))
-      .map((line) => line.trim());
-    expect(lines).toHaveLength(3);
+    const printed = () =>
+      server.stdout
+        .split('\n')
+        .filter((line) => line.startsWith('  '))
+        .map((line) => line.trim());
+    await expect.poll(printed).toHaveLength(3);
+    const lines = printed();
     const said = lines.map((line) =>
       execFileSync('sh', ['-c', line], { encoding: 'utf8', cwd: ROOT, env: { ...process.env, PATH } }),
     );

@@ -56,6 +56,23 @@ describe.skipIf(!have)('one etcd', () => {
     await oneReleaseWakesOne(() => engineOn(prefix));
   }, 90_000);
 
+  it('C6: whoever stops listening before the watch is open is no crash', async () => {
+    const errors: unknown[] = [];
+    const onError = (error: unknown) => errors.push(error);
+    process.on('uncaughtException', onError);
+    for (let i = 0; i < 30; i += 1) {
+      const engine = await engineOn(newPrefix());
+      const stop = engine.subscribe(`inbox-${i}`, () => {});
+      for (let turns = 0; turns < i % 10; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+      stop();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      expect((await engine.read({ keys: ['x'], ranges: [] })).entries.size).toBe(0);
+      await engine.close();
+    }
+    process.off('uncaughtException', onError);
+    expect(errors).toEqual([]);
+  });
+
   it('64 locks at once are one write', async () => {
     const engine = await engineOn(newPrefix());
     const pawl = open(engine);

@@ -31,7 +31,7 @@ const programs: Record<string, () => Promise<void>> = {
     const faults = new MemoryFaults();
     const pawl = open(memoryEngine({ faults }));
     faults.onCall = (method) => (method === 'keepAlive' ? { replyDelayMs: 300 } : undefined);
-    await pawl.withLock('x', { ttlMs: 400 }, () => pause(200));
+    await pawl.withLock('x', { ttlMs: 1500 }, () => pause(650));
     const renewals = faults.calls.get('keepAlive') ?? 0;
     say('released');
     process.on('exit', () => say(`renewed since: ${(faults.calls.get('keepAlive') ?? 0) - renewals}`));

@@ -37,12 +37,23 @@ describe('the node', () => {
         wakes: [],
       },
     ]);
-    const [bad, good] = await Promise.allSettled([
+    const other = new NodeSetup(setup);
+    // Held elsewhere, so that this node has to read it, together with what is broken.
+    await other.acquire(await other.openSession(), 'held');
+    const X = { mode: 'exclusive', permits: null } as const;
+    const [bad, both, good, held] = await Promise.allSettled([
       setup.acquire(session, 'broken'),
+      setup.acquireAs(newRequest(session), [
+        { name: 'broken', ...X },
+        { name: 'sound', ...X },
+      ]),
       setup.acquire(session, 'sound'),
+      setup.acquire(session, 'held'),
     ]);
-    expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'PAWL_STORE_CORRUPT' } });
+    const corrupt = { status: 'rejected', reason: { code: 'PAWL_STORE_CORRUPT' } };
+    expect([bad, both]).toMatchObject([corrupt, corrupt]);
     expect(good).toMatchObject({ status: 'fulfilled', value: { kind: 'granted' } });
+    expect(held).toMatchObject({ status: 'fulfilled', value: { kind: 'held' } });
   });
 
   it('commands that touch a common lock or request are decided together, and all others apart', () => {

@@ -119,7 +119,9 @@ export class EtcdConnection {
     try {
       await this.#reached(client);
       const metadata = await this.#metadata(client);
-      return client.makeBidiStreamRequest(method.path, method.encode, method.decode, metadata);
+      const stream = client.makeBidiStreamRequest(method.path, method.encode, method.decode, metadata);
+      // One that nobody needs any more is cancelled before anybody listens, which is an error too.
+      return stream.on('error', ignore);
     } catch (error) {
       if (error instanceof ClosedError) throw error;
       this.#token = undefined;
@@ -218,3 +220,5 @@ export function codeOf(error: unknown): number {
 function toBuffer(pem: Uint8Array | string | undefined): Buffer | null {
   return pem === undefined ? null : Buffer.from(pem);
 }
+
+function ignore(): void {}
