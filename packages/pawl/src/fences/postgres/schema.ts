@@ -20,7 +20,8 @@ export const BAD_NAME = 'PW004';
  *
  * Whoever honours keeps a lock on the resource's row to the end of its transaction, so that no raise comes between check and effect. With the
  * token that stands there already it is a shared lock: those who hold with one token may write side by side. It is never first shared and
- * then exclusive, which would be a deadlock of two newcomers.
+ * then exclusive, which would be a deadlock of two. Whoever waits for a shared lock, and finds a higher token when he gets it, has it all the same,
+ * though Postgres does not show him the row: so a token is refused for being lower before the row is locked for good.
  *
  * The tokens that a transaction carries stand in a setting that ends with it, for the guards: a list of number of the transaction, token and
  * resource, between record separators. With the number, so that a setting that somebody made for the whole session counts for nothing.
@@ -63,10 +64,15 @@ BEGIN
       RAISE EXCEPTION USING ERRCODE = '${JUMP}', DETAIL = coalesce(highest::text, ''),
         MESSAGE = format('"%s" refused token %s, since nothing vouches for one so high', of_resource, of_token);
     END IF;
-    INSERT INTO ${schema}.token AS t (resource, token) VALUES (of_resource, of_token)
-      ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE excluded.token >= t.token;
+    SELECT t.token INTO highest FROM ${schema}.token t WHERE t.resource = of_resource AND t.token > of_token;
     IF NOT FOUND THEN
-      SELECT t.token INTO highest FROM ${schema}.token t WHERE t.resource = of_resource;
+      INSERT INTO ${schema}.token AS t (resource, token) VALUES (of_resource, of_token)
+        ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE excluded.token >= t.token;
+      IF NOT FOUND THEN
+        SELECT t.token INTO highest FROM ${schema}.token t WHERE t.resource = of_resource;
+      END IF;
+    END IF;
+    IF highest IS NOT NULL THEN
       RAISE EXCEPTION USING ERRCODE = '${STALE}', DETAIL = highest::text,
         MESSAGE = format('"%s" refused token %s, since it has honoured %s: another holder came after this one', of_resource, of_token, highest),
         HINT = 'Stop, and acquire the lock again.';
