@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { installPackage, works } from '../../packages/pawl/test/engines/server-tools.ts';
 import { search, VARIANTS } from './model.ts';
 
-describe.skipIf(!haveSpin())('the model of the lock, all of its states', () => {
-  it.each(VARIANTS.filter(({ violates }) => violates === null).map((each) => [each.title, each] as const))(
+describe.skipIf(!haveSpin())('the model of the lock, all states of all variants but the longest', () => {
+  const sound = VARIANTS.filter(({ violates, long }) => violates === null && long !== true);
+  it.each(sound.map((each) => [each.title, each] as const))(
     'S1–S8, L1: no promise is broken with %s',
     (_, variant) => {
       const { violated, complete, states } = search(variant);

@@ -6,7 +6,7 @@ import { Player, type Step, step } from './steps.ts';
 import { World, type WorldOptions } from './world.ts';
 
 const STEPS = 100_000;
-const RUNS = 400;
+const RUNS = 250;
 
 /** @returns how many commands were decided. */
 function play(steps: readonly Step[], options: WorldOptions): number {
@@ -85,7 +85,7 @@ describe('the test of the core finds', () => {
   it.each(mutations)('%s', (_name, spoil) => {
     const found = fc.check(
       fc.property(run, (drawn) => void play(drawn.steps, { headWindow: drawn.headWindow, spoil })),
-      { numRuns: 300, endOnFailure: true },
+      { numRuns: 150, endOnFailure: true },
     );
     expect(found.failed).toBe(true);
   });
