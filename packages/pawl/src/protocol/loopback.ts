@@ -35,6 +35,10 @@ class LoopbackEnd implements Transport {
     queueMicrotask(run);
   }
 
+  yieldTo(run: () => void): void {
+    queueMicrotask(run);
+  }
+
   close(code: number, reason: string): void {
     const closing = { code, reason };
     queueMicrotask(() => {

@@ -1,4 +1,5 @@
 import type { WebSocket } from 'ws';
+import { turn } from '../clock.ts';
 import type { Closing, Transport, TransportEvents } from './transport.ts';
 
 /** Frames over a WebSocket that is open. */
@@ -53,6 +54,10 @@ export class SocketTransport implements Transport {
   defer(run: () => void): void {
     // After all promises that are ready, before the next event of the network.
     process.nextTick(run);
+  }
+
+  yieldTo(run: () => void): void {
+    void turn().then(run);
   }
 
   close(code: number, reason: string): void {

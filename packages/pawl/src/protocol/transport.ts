@@ -27,6 +27,8 @@ export interface Transport {
   resume(): void;
   /** Calls `run` once all that is ready to run has run: until then outgoing messages gather. */
   defer(run: () => void): void;
+  /** Calls `run` once other connections had their turn. */
+  yieldTo(run: () => void): void;
   /** Says goodbye and closes. */
   close(code: number, reason: string): void;
   /** Cuts the connection. */

@@ -8,6 +8,7 @@ import { readCall } from '../protocol/read-call.ts';
 import { readFrame } from '../protocol/read-frame.ts';
 import { type ResultOf, tokenAsText, writeReply } from '../protocol/results.ts';
 import { CLOSE_CODES, type Transport } from '../protocol/transport.ts';
+import { FairShare } from './fair-share.ts';
 import type { Counter } from './metrics/metric.ts';
 import type { ServerParts } from './parts.ts';
 import type { Principal } from './principal.ts';
@@ -33,6 +34,7 @@ export class Connection {
   readonly #inFlight = new Set<number>();
   readonly #subscriptions = new Map<string, () => void>();
   readonly #strangers: Strangers;
+  readonly #share: FairShare<Readonly<Record<string, unknown>>>;
   #principal: Principal | undefined;
   #authenticationTimer: Timer | undefined;
   /** Set while the client does not read. */
@@ -51,6 +53,8 @@ export class Connection {
     this.#transport = transport;
     this.#onClosed = onClosed;
     this.#strangers = new Strangers(parts.sessions, parts.limits.unknownSessions);
+    const mayRead = () => this.#slowTimer === undefined && !this.#closed;
+    this.#share = new FairShare(parts.sharers, transport, (message) => this.#onRequest(message), mayRead);
     // What a client can read is not limited by what it may send.
     const limits = { frameBytes: parts.limits.frameBytes, messagesPerFrame: Number.POSITIVE_INFINITY };
     this.#outbox = new Outbox(transport, limits, () => this.#checkReader());
@@ -115,15 +119,17 @@ export class Connection {
       );
       return;
     }
-    for (const { id, method, params } of messages) {
-      if (this.#closed) return;
-      if (!Number.isSafeInteger(id) || this.#inFlight.has(id as number)) {
-        const expected = 'a whole number that no request without an answer has';
-        this.#breakOff(CLOSE_CODES.malformed, new InvalidArgumentError('id', expected, id));
-        return;
-      }
-      this.#onMessage(id as number, method, params);
+    this.#share.add(messages);
+  }
+
+  #onRequest({ id, method, params }: Readonly<Record<string, unknown>>): void {
+    if (this.#closed) return;
+    if (!Number.isSafeInteger(id) || this.#inFlight.has(id as number)) {
+      const expected = 'a whole number that no request without an answer has';
+      this.#breakOff(CLOSE_CODES.malformed, new InvalidArgumentError('id', expected, id));
+      return;
     }
+    this.#onMessage(id as number, method, params);
   }
 
   #onMessage(id: number, method: unknown, params: unknown): void {
@@ -280,7 +286,7 @@ export class Connection {
     this.#slowTimer?.cancel();
     this.#slowTimer = undefined;
     if (this.#closed) return;
-    this.#transport.resume();
+    if (!this.#share.isFull) this.#transport.resume();
     this.#outbox.flush();
   }
 
@@ -295,6 +301,7 @@ export class Connection {
     this.#closed = true;
     this.#authenticationTimer?.cancel();
     this.#slowTimer?.cancel();
+    this.#share.stop();
     for (const stop of this.#subscriptions.values()) stop();
     this.#subscriptions.clear();
     this.#onClosed(this);

@@ -4,6 +4,7 @@ import { LockNode } from '../node/lock-node.ts';
 import type { SignGrant } from '../node/service.ts';
 import type { Authenticator } from './authenticator.ts';
 import { Desk } from './desk.ts';
+import { Sharers } from './fair-share.ts';
 import type { Limits } from './limits.ts';
 import { Load } from './load.ts';
 import type { Log } from './log.ts';
@@ -22,6 +23,7 @@ export interface ServerParts {
   readonly sessions: SessionTable;
   readonly desk: Desk;
   readonly load: Load;
+  readonly sharers: Sharers;
   /** `undefined` where everybody may do everything. */
   readonly authenticator: Authenticator | undefined;
   /** Stops the node; the engine stays open. */
@@ -68,6 +70,7 @@ export function serverParts({ engine, clock, limits, log, authenticator, sign }:
     sessions,
     desk: new Desk({ service, sessions, clock, limits, metrics }),
     load: new Load(limits),
+    sharers: new Sharers(),
     authenticator,
     close: async () => {
       stopHearing();

@@ -33,6 +33,7 @@ function open(spoils: ReadonlyMap<number, Place>, time: SimulatedTime) {
     pause: () => {},
     resume: () => {},
     defer: (run) => transport.defer(run),
+    yieldTo: (run) => transport.yieldTo(run),
     close: (code, reason) => transport.close(code, reason),
     cut: () => transport.cut(),
   });

@@ -139,7 +139,7 @@ describe('a hostile client', () => {
 
   it('that floods with acquires is refused beyond its limits, and leaves nothing behind', async () => {
     const limits = {
-      requestsInFlight: 100,
+      requestsInFlight: 50,
       locksPerSession: 500,
       waitersPerLock: 50,
       sessionsPerConnection: 3,
@@ -188,7 +188,7 @@ describe('a hostile client', () => {
     await goesOn();
   });
 
-  it('that floods with requests of sessions that it made up costs the engine one question for each of them', async () => {
+  it('that floods with requests of sessions that it made up is cut off, and costs the engine one question for each of them', async () => {
     const store = new MemoryStore();
     const faults = new MemoryFaults();
     let asked = 0;
@@ -199,9 +199,9 @@ describe('a hostile client', () => {
     const { server } = await running({ engine: memoryEngine({ store, faults }) });
     const raw = await greeted(server.url);
     for (let i = 0; i < 1000; i += 1) raw.send(acquireMessage(i + 1, `madeup${i % 20}`, 'x', true));
-    await Promise.all(Array.from({ length: 1000 }, (_, i) => raw.answer(i + 1)));
+    expect(await raw.closed).toMatchObject({ code: 4429 });
     const kinds = raw.messages.flatMap(({ result }) => (result as { kind?: string } | undefined)?.kind ?? []);
-    expect(kinds).toEqual(Array(1000).fill('sessionEnded'));
+    expect(new Set(kinds)).toEqual(new Set(['sessionEnded']));
     expect(asked).toBeLessThan(3 * 20);
   });
 

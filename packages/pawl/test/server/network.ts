@@ -60,6 +60,7 @@ export class Wire {
       pause: () => {},
       resume: () => {},
       defer: (run) => inner.defer(run),
+      yieldTo: (run) => inner.yieldTo(run),
       close: (code, reason) => inner.close(code, reason),
       cut: () => inner.cut(),
     };

@@ -32,6 +32,9 @@ class Reluctant implements Transport {
   defer(run: () => void): void {
     queueMicrotask(run);
   }
+  yieldTo(run: () => void): void {
+    queueMicrotask(run);
+  }
   close(): void {}
   cut(): void {
     this.isCut = true;
