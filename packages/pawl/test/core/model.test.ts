@@ -6,7 +6,7 @@ import { Player, type Step, step } from './steps.ts';
 import { World, type WorldOptions } from './world.ts';
 
 const STEPS = 100_000;
-const RUNS = 250;
+const RUNS = 300;
 
 /** @returns how many commands were decided. */
 function play(steps: readonly Step[], options: WorldOptions): number {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Command } from '../../src/core/commands.ts';
-import { lockKey } from '../../src/core/names.ts';
+import { lockKey, requestKey } from '../../src/core/names.ts';
 import type { Engine } from '../../src/engines/engine.ts';
 import { groupByTouch, touchOf } from '../../src/node/grouping.ts';
 import { granted, NodeSetup, newRequest } from './setup.ts';
@@ -54,6 +54,21 @@ describe('the node', () => {
     expect([bad, both]).toMatchObject([corrupt, corrupt]);
     expect(good).toMatchObject({ status: 'fulfilled', value: { kind: 'granted' } });
     expect(held).toMatchObject({ status: 'fulfilled', value: { kind: 'held' } });
+  });
+
+  it('a request whose record is corrupt fails alone: its lock and all other requests go on', async () => {
+    const setup = new NodeSetup();
+    const session = await setup.openSession();
+    const [broken, sound] = [newRequest(session), newRequest(session)];
+    const record = { key: requestKey(session, broken.request), value: '{"state":"held"}' };
+    await setup.engine.commit([{ guards: [], alive: [], puts: [record], deletes: [], wakes: [] }]);
+    const [bad, good] = await Promise.allSettled([
+      setup.node.cancel(broken, ['x'], false),
+      setup.node.cancel(sound, ['x'], false),
+    ]);
+    expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'PAWL_STORE_CORRUPT' } });
+    expect(good).toMatchObject({ status: 'fulfilled', value: { kind: 'cancelled' } });
+    expect((await setup.acquire(session, 'x')).kind).toBe('granted');
   });
 
   it('commands that touch a common lock or request are decided together, and all others apart', () => {
