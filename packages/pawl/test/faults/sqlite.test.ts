@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, it } from 'vitest';
 import { sqliteEngine } from '../../src/engines/sqlite/index.ts';
@@ -12,7 +13,11 @@ describe('faults around SQLite', () => {
       await arena.start([path, path, path]);
       await arena.progress(5);
       const [first, ...others] = arena.workers;
-      first?.signal('SIGSTOP');
+      // In the middle of a transaction it would keep all others from writing, which is SQLite's way.
+      for (first?.signal('SIGSTOP'); !canWrite(path); first?.signal('SIGSTOP')) {
+        first?.signal('SIGCONT');
+        await sleep(20);
+      }
       await sleep(3 * ttlMs);
       await arena.progress(3, others);
       first?.signal('SIGCONT');
@@ -27,3 +32,15 @@ describe('faults around SQLite', () => {
     }
   }, 120_000);
 });
+
+function canWrite(path: string): boolean {
+  const db = new DatabaseSync(path);
+  try {
+    db.exec('PRAGMA busy_timeout = 1000; BEGIN IMMEDIATE; ROLLBACK');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    db.close();
+  }
+}
