@@ -7,9 +7,6 @@ const conditions = ['pawl-source'];
 /** The layers of which `npm run coverage` asks that nearly every branch is taken by their own tests. */
 const PROVED = ['core', 'node', 'client', 'fences'].map((layer) => `packages/pawl/src/${layer}/**`);
 
-/** They import other test files, which register their tests once in a process. */
-const ALONE = ['packages/pawl/test/client/over-a-server.test.ts'];
-
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions: [...conditions, 'node'], externalConditions: conditions } },
@@ -22,11 +19,6 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compile', import.meta.url)) },
     testTimeout: 20_000,
     hookTimeout: 20_000,
-    projects: [
-      // A process for each file would spend a tenth of the run on starting; no test leaves anything behind that another could meet.
-      { extends: true, test: { name: 'together', exclude: ALONE, isolate: false } },
-      { extends: true, test: { name: 'alone', include: ALONE, isolate: true } },
-    ],
     coverage: {
       include: PROVED.map((layer) => `${layer}/*.ts`),
       reporter: ['text', 'html', 'json-summary'],

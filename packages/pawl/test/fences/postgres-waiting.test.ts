@@ -4,6 +4,7 @@ import { postgresFence } from '../../src/fences/postgres/index.ts';
 import { PostgresServer, postgresPrograms } from '../engines/postgres-server.ts';
 
 const bin = postgresPrograms();
+const PATIENCE = { timeout: 10_000 };
 
 describe.skipIf(bin === undefined)('transactions that wait for each other at a fence in Postgres', () => {
   const server = new PostgresServer(bin ?? '');
@@ -34,7 +35,7 @@ describe.skipIf(bin === undefined)('transactions that wait for each other at a f
       .poll(async () => {
         const { rows } = await pool.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
         return rows.length;
-      })
+      }, PATIENCE)
       .toBe(count);
 
   it('S7: those who were overtaken while they waited are refused as stale, and not for a deadlock of two', async () => {
