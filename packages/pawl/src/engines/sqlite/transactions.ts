@@ -34,11 +34,11 @@ export interface TransactionsOptions {
   readonly onCommitted: (transaction: Transaction) => void;
 }
 
-interface Meta {
+type Meta = {
   readonly version: Version;
   readonly wakeSeq: bigint;
   readonly bootId: string;
-}
+};
 
 interface Job {
   run(transaction: Transaction): void;
@@ -185,6 +185,6 @@ export class Transactions {
   }
 
   #readMeta(): Meta {
-    return this.#meta.get() as unknown as Meta;
+    return this.#meta.get() as Meta;
   }
 }
