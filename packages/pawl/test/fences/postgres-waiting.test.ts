@@ -1,6 +1,6 @@
-import { Pool } from 'pg';
+import { Pool, type PoolClient } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { postgresFence } from '../../src/fences/postgres/index.ts';
+import { guardReport, installGuard, postgresFence } from '../../src/fences/postgres/index.ts';
 import { PostgresServer, postgresPrograms } from '../engines/postgres-server.ts';
 
 const bin = postgresPrograms();
@@ -56,22 +56,52 @@ describe.skipIf(bin === undefined)('transactions that wait for each other at a f
     for (const client of [first, ...others]) client.release();
   });
 
-  it('S7: those who waited for one that was undone are honoured', async () => {
+  it.each([
+    ['the same', 5n],
+    ['a higher', 6n],
+  ])('S7: who waited with %s token for one that was undone is honoured', async (_what, token) => {
     const fence = newFence();
     await fence.raise(pool, 'x', 5n);
-    const [first, same, next] = await Promise.all(Array.from({ length: 3 }, () => pool.connect()));
-    if (first === undefined || same === undefined || next === undefined) throw new Error('no connection');
+    const [first, waiting] = await Promise.all([pool.connect(), pool.connect()]);
     await fence.begin(first, 7n, 'x');
-    const honoured = [
-      fence.begin(same, 5n, 'x').then(() => same.query('COMMIT')),
-      fence.begin(next, 6n, 'x'),
-    ];
-    await untilWaiting(2);
+    const honoured = fence.begin(waiting, token, 'x');
+    await untilWaiting(1);
     await first.query('ROLLBACK');
-    await Promise.all(honoured);
-    await next.query('COMMIT');
-    expect(await highest()).toEqual([{ token: '6' }]);
-    for (const client of [first, same, next]) client.release();
+    await honoured;
+    await waiting.query('COMMIT');
+    expect(await highest()).toEqual([{ token: String(token) }]);
+    for (const client of [first, waiting]) client.release();
+  });
+
+  it('S7: the first guard waits for those who have honoured before it, and refuses and records none of them', async () => {
+    const fence = newFence();
+    const schema = `waiting_${schemas}`;
+    await pool.query('CREATE TABLE guarded (paid int)');
+    for (const resource of ['x', 'y']) await fence.raise(pool, resource, 5n);
+    const clients = await Promise.all(Array.from({ length: 3 }, () => pool.connect()));
+    const [before, meanwhile, own] = clients;
+    if (before === undefined || meanwhile === undefined || own === undefined)
+      throw new Error('no connection');
+    const pay = async (client: PoolClient) => {
+      await client.query('INSERT INTO guarded VALUES (1)');
+      await client.query('COMMIT');
+    };
+    await fence.begin(before, 5n, 'x');
+    await own.query('BEGIN');
+    const guard = installGuard(pool, { table: 'guarded', mode: 'enforce', schema });
+    await untilWaiting(1);
+    const others = [fence.begin(meanwhile, 5n, 'y'), fence.fenced(own, 5n, 'x')];
+    await untilWaiting(3);
+    await pay(before);
+    await Promise.all(others);
+    await Promise.all([pay(meanwhile), pay(own)]);
+    await guard;
+    await expect(pool.query('INSERT INTO guarded VALUES (2)')).rejects.toThrow(/carries no token/);
+    for (const resource of ['x', 'new']) {
+      await fence.transaction(pool, resource, 5n, (client) => client.query('INSERT INTO guarded VALUES (3)'));
+    }
+    expect((await guardReport(pool, { schema })).unfenced).toEqual([]);
+    for (const client of clients) client.release();
   });
 
   it('the tables are made once, however many make them at the same time', async () => {

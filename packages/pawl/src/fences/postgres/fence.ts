@@ -100,8 +100,9 @@ export function postgresFence(options: PostgresFenceOptions = {}): PostgresFence
     checkText(resource);
     const { token, floor } = claimOf(resource, bearer, options);
     try {
-      // All arguments, and as texts: a default and a cast cost Postgres as much as the rest of the check.
-      await client.query(`${before}CALL ${schema}.honour(${literal(resource)}, '${token}', '${floor}')`);
+      // As texts: a cast, or a default, costs Postgres as much as the rest of the check.
+      const given = floor === 0n ? `'${token}'` : `'${token}', '${floor}'`;
+      await client.query(`${before}CALL ${schema}.honour(${literal(resource)}, ${given})`);
     } catch (error) {
       const { code, detail } = databaseError(error) ?? { code: '', detail: '' };
       if (code === STALE) throw new StaleTokenError(resource, token, parseToken(detail) ?? 0n);

@@ -5,6 +5,9 @@
  * `lacks` is asked before each write. It looks at the token's row again and locks it, so that it holds also for a program that made the setting
  * without the fence. `guard` runs only where something is lacking.
  *
+ * `first_guard` is asked before a guard is installed: from then on whoever honours is remembered. The first time it waits for every transaction
+ * that has honoured without being remembered, and whoever comes meanwhile goes after it: so none of them writes to a table that is guarded next.
+ *
  * An audit must not make anybody wait: it counts in a row that nobody else has locked, and makes another where there is none, so there are as
  * many rows for one way of writing as transactions that wrote so at once. It records a statement of the client once, however many rows it
  * writes: what was recorded of the present one stands in a setting. Above READ COMMITTED even that could fail the writer's transaction;
@@ -12,6 +15,15 @@
  */
 export function guardFunctions(schema: string): string {
   return `
+CREATE OR REPLACE FUNCTION ${schema}.first_guard() RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = '${schema}.token'::regclass AND pg_get_expr(d.adbin, d.adrelid) = 'false') THEN
+    ALTER TABLE ${schema}.token ALTER COLUMN guarded SET DEFAULT true;
+    UPDATE ${schema}.token SET guarded = true;
+  END IF;
+END $$;
+
 CREATE OR REPLACE FUNCTION ${schema}.lacks(of_resource text) RETURNS boolean LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

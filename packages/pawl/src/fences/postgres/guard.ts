@@ -66,9 +66,10 @@ export async function installGuard(client: PostgresClient, options: PostgresGuar
         trigger('_truncate', 'TRUNCATE', 'STATEMENT', truncate),
       ]
     : [trigger('', 'INSERT OR UPDATE OR DELETE OR TRUNCATE', 'STATEMENT', lacks(''))];
-  await client.query(
-    [`SET LOCAL lock_timeout = ${lockTimeoutMs}`, ...drops(found.name), ...triggers].join('; '),
-  );
+  const inTime = `SET LOCAL lock_timeout = ${lockTimeoutMs}`;
+  // By itself, since who has written to the table may be waiting for the fence.
+  await client.query(`${inTime}; SELECT ${schema}.first_guard()`);
+  await client.query([inTime, ...drops(found.name), ...triggers].join('; '));
 }
 
 /**

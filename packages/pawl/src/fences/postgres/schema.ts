@@ -24,22 +24,31 @@ export const BAD_NAME = 'PW004';
  * though Postgres does not show him the row: so a token is refused for being lower before the row is locked for good.
  *
  * The tokens that a transaction carries stand in a setting that ends with it, for the guards: a list of number of the transaction, token and
- * resource, between record separators. With the number, so that a setting that somebody made for the whole session counts for nothing.
+ * resource, between record separators. With the number, so that a setting that somebody made for the whole session counts for nothing. The setting
+ * costs as much as half the check, so it is made for the token that stands there already only once there has been a guard.
  *
  * Who waited for another to make the tables has an old picture of the catalog, which Postgres renews only when a table is opened: so one is, before
  * the schema is looked for.
  *
- * It is a procedure, which costs a third of what a function does, and has as few expressions as can be: each is set up anew in each transaction.
+ * It is a procedure, which costs a third of what a function does, and has as few expressions as can be: each is set up anew in each transaction. So
+ * what is rare stands apart.
  */
 function tables(schema: string): string {
   const carry = `set_config('${schema}.tokens',
     concat(current_setting('${schema}.tokens', true), chr(30), txid_current(), ' ', of_token, ' ', of_resource, chr(30)), true)`;
+  const ifItStandsThere = `SELECT t.guarded INTO is_guarded FROM ${schema}.token t
+    WHERE t.resource = of_resource AND t.token = of_token FOR SHARE;
+  IF is_guarded THEN
+    PERFORM ${carry};
+  ELSIF NOT FOUND THEN`;
   return `
 SELECT pg_advisory_xact_lock(hashtext('pawl fence ' || '${schema}'));
 SELECT FROM pg_catalog.pg_namespace LIMIT 1;
 CREATE SCHEMA IF NOT EXISTS ${schema};
 CREATE TABLE IF NOT EXISTS ${schema}.meta (id int PRIMARY KEY CHECK (id = 1), format int NOT NULL);
-CREATE TABLE IF NOT EXISTS ${schema}.token (resource text COLLATE "C" PRIMARY KEY, token bigint NOT NULL) WITH (fillfactor = 50);
+CREATE TABLE IF NOT EXISTS ${schema}.token (
+  resource text COLLATE "C" PRIMARY KEY, token bigint NOT NULL, guarded boolean NOT NULL DEFAULT false
+) WITH (fillfactor = 50);
 CREATE TABLE IF NOT EXISTS ${schema}.unfenced (
   id bigserial PRIMARY KEY, path text NOT NULL, relation text NOT NULL, operation text NOT NULL, reason text NOT NULL, application text NOT NULL,
   role text NOT NULL, query text NOT NULL, count bigint NOT NULL, first_at timestamptz NOT NULL, last_at timestamptz NOT NULL
@@ -47,12 +56,21 @@ CREATE TABLE IF NOT EXISTS ${schema}.unfenced (
 CREATE INDEX IF NOT EXISTS unfenced_path ON ${schema}.unfenced (path);
 INSERT INTO ${schema}.meta VALUES (1, ${FORMAT}) ON CONFLICT DO NOTHING;
 
-CREATE OR REPLACE PROCEDURE ${schema}.honour(of_resource text, of_token bigint, at_least bigint DEFAULT 0) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE PROCEDURE ${schema}.honour(of_resource text, of_token bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  is_guarded boolean;
+BEGIN
+  ${ifItStandsThere}
+    CALL ${schema}.honour(of_resource, of_token, 0);
+  END IF;
+END $$;
+
+CREATE OR REPLACE PROCEDURE ${schema}.honour(of_resource text, of_token bigint, at_least bigint) LANGUAGE plpgsql AS $$
 DECLARE
   highest bigint;
+  is_guarded boolean;
 BEGIN
-  PERFORM ${carry} FROM ${schema}.token t WHERE t.resource = of_resource AND t.token = of_token FOR SHARE;
-  IF NOT FOUND THEN
+  ${ifItStandsThere}
     IF of_resource IS NULL OR of_token IS NULL OR of_token < 1 THEN
       RAISE EXCEPTION USING ERRCODE = '${MISSING}', MESSAGE = format('"%s" is fenced, but no token was given', of_resource);
     END IF;
