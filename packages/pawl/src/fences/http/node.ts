@@ -20,15 +20,19 @@ export function nodeFence(
     const entry = await gate.enter(request, headerOf(request)).catch(() => undefined);
     if (entry === undefined) return send(response, UNAVAILABLE);
     if (entry.problem !== undefined) return send(response, entry.problem);
-    let settles = false;
+    let ended = false;
+    let lastsUntilEnd = false;
     whenEnded(response, () => {
-      if (!settles) entry.done();
+      ended = true;
+      if (lastsUntilEnd) entry.done();
     });
     try {
       const result = handler(request, response);
-      if (!isPromise(result)) return;
-      settles = true;
-      await result;
+      if (isPromise(result)) await result;
+      else if (!ended) {
+        lastsUntilEnd = true;
+        return;
+      }
       entry.done();
     } catch (error) {
       entry.done();
