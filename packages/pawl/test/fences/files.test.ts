@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -154,6 +155,45 @@ describe('the fence around a file', () => {
     });
     for (const wrong of ['', 5, undefined, 'a\0b']) expect(() => fileFence(wrong as string)).toThrow(usage);
     for (const busyMs of [-1, 1.5, Number.NaN]) expect(() => fileFence(path, { busyMs })).toThrow(usage);
+  });
+
+  it.skipIf(!existsSync('/proc/self/fd'))('leaves nothing open, whether it wrote or failed', async () => {
+    async function* broken() {
+      yield 'half';
+      throw new Error('the source broke');
+    }
+    const fence = fileFence(path);
+    await fence.write(1n, 'old');
+    await expect(fence.write(1n, broken())).rejects.toThrow('the source broke');
+    await expect(fence.write(0n, 'late')).rejects.toThrow();
+    const open = readdirSync('/proc/self/fd').map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`);
+      } catch {
+        return 'closed since';
+      }
+    });
+    expect(open.filter((each) => each.startsWith(folder))).toEqual([]);
+  });
+
+  it.each([
+    [
+      'is something else',
+      () => 'some notes that are long enough to be more than the head of a database'.repeat(20),
+    ],
+    ['is damaged', (state: Buffer) => state.fill(0xff, 100)],
+  ])('S7: writes nothing where the state of the fence %s, and says what to do', async (_what, spoil) => {
+    const fence = fileFence(path);
+    await fence.write(1n, 'old');
+    const state = `${path}.pawl-fence`;
+    writeFileSync(state, spoil(readFileSync(state)));
+    for (const attempt of [() => fence.write(2n, 'new'), () => fence.raise(2n), () => fence.highest()]) {
+      await expect(attempt()).rejects.toMatchObject({
+        code: 'PAWL_FENCE_USAGE',
+        message: expect.stringContaining('is not the state of a fence, or is damaged'),
+      });
+    }
+    expect(content()).toBe('old');
   });
 
   it('fails closed while another is in the middle of a write, and says so', async () => {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { parseToken, type Token } from '../../token.ts';
 import type { Bearer, BearerRules } from '../bearer.ts';
-import { FenceBusyError } from '../errors.ts';
+import { FenceBusyError, FenceUsageError } from '../errors.ts';
 import { sqliteFence } from '../sqlite.ts';
 
 /** The state of a fence in a file of its own, as it is seen while no other process can change it. */
@@ -13,8 +13,10 @@ export interface LockedState {
   raise(bearer: Bearer): void;
 }
 
-/** SQLite's code for "another has it locked"; what is added to it says why. */
+/** SQLite's codes for "another has it locked", and for what is damaged or was never a database; what is added to them says why. */
 const SQLITE_BUSY = 5;
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
 
 /**
  * The highest token of one file, in a small SQLite database beside it. SQLite is here for two things that Node has not: a lock
@@ -61,7 +63,9 @@ export class StateFile {
       db.exec(`PRAGMA busy_timeout = ${this.#busyMs}; PRAGMA synchronous = EXTRA`);
       return use(db);
     } catch (error) {
-      if (isBusy(error)) throw new FenceBusyError(this.#resource, this.#busyMs, { cause: error });
+      const code = sqliteCode(error);
+      if (code === SQLITE_BUSY) throw new FenceBusyError(this.#resource, this.#busyMs, { cause: error });
+      if (code === SQLITE_CORRUPT || code === SQLITE_NOTADB) throw unreadable(this.#resource, this.#path);
       throw error;
     } finally {
       db.close();
@@ -78,6 +82,14 @@ function highestIn(db: DatabaseSync, resource: string): Token | undefined {
   return parseToken(row?.token);
 }
 
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === SQLITE_BUSY;
+function sqliteCode(error: unknown): number | undefined {
+  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined;
+}
+
+function unreadable(resource: string, path: string): FenceUsageError {
+  return new FenceUsageError(
+    resource,
+    `"${path}" is not the state of a fence, or is damaged, so nothing was written. Put back the file that was there; where it is lost, remove this one and ` +
+      'raise the fence to the token of the present holder first.',
+  );
 }
