@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { madeOnce } from './made-once.ts';
 import { endProcess, freePort, installPackage } from './server-tools.ts';
 
 /** Where Debian puts the server's programs; installs its package where it may. `undefined` where there is none to be had. */
@@ -41,11 +42,13 @@ export class PostgresServer {
     if (this.port === 0) {
       this.port = await freePort();
       const args = ['-D', this.#data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
-      execFileSync(join(this.#bin, 'initdb'), args, {
-        stdio: 'ignore',
-        cwd: this.#folder,
-        ...this.#identity,
-      });
+      madeOnce(`postgres${this.#bin}${this.#identity?.uid ?? ''}`, this.#data, () =>
+        execFileSync(join(this.#bin, 'initdb'), args, {
+          stdio: 'ignore',
+          cwd: this.#folder,
+          ...this.#identity,
+        }),
+      );
     }
     const settings = ['-c', 'listen_addresses=127.0.0.1', '-c', `unix_socket_directories=${this.#folder}`];
     const args = ['-D', this.#data, '-p', `${this.port}`, ...settings];

@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { madeOnce } from '../engines/made-once.ts';
 import { endProcess, freePort, installPackage, works } from '../engines/server-tools.ts';
 
 /** Whether there is a MariaDB; installs Debian's package where it may. */
@@ -37,11 +38,14 @@ export class MariadbServer {
     const data = join(this.#folder, 'data');
     const options = { cwd: this.#folder, ...this.#identity };
     // The server may be asked by any user; it listens on this machine only, and lives as long as the test.
-    const install = ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal'];
-    execFileSync('mariadb-install-db', install, { ...options, stdio: 'ignore' });
+    const common = ['--no-defaults', `--datadir=${data}`, '--innodb-log-file-size=8M'];
+    const install = [...common, '--auth-root-authentication-method=normal'];
+    const version = execFileSync('mariadbd', ['--no-defaults', '--version'], { encoding: 'utf8' });
+    madeOnce(`${version.trim()}.${this.#identity?.uid ?? ''}`, data, () =>
+      execFileSync('mariadb-install-db', install, { ...options, stdio: 'ignore' }),
+    );
     const args = [
-      '--no-defaults',
-      `--datadir=${data}`,
+      ...common,
       `--port=${this.port}`,
       '--bind-address=127.0.0.1',
       `--socket=${join(this.#folder, 'mysqld.sock')}`,
