@@ -10,6 +10,7 @@ const tests = [
   'http',
   'left-alone',
   'mysql',
+  'node-http',
   'once-effects',
   'once-stores',
   'postgres-audit',
