@@ -1,6 +1,6 @@
 /**
- * The simulation by hand: `npm run sim -- [--seed N] [--steps M] [--seconds S]`. With a seed it plays that run alone, else run after run
- * from a seed taken from the time, for as long as was asked. It prints how much it did and how often it injected which fault, and ends with
+ * The simulation by hand: `npm run sim -- [--seed N] [--steps M] [--seconds S] [--from N]`. With a seed it plays that run alone, else run after run
+ * from a seed that is taken from the time unless it is given, for as long as was asked. It prints how much it did and how often it injected which fault, and ends with
  * 1 where a promise was broken.
  */
 import { parseArgs } from 'node:util';
@@ -13,6 +13,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     steps: { type: 'string', default: '300' },
     seconds: { type: 'string', default: '60' },
+    from: { type: 'string' },
   },
 });
 const steps = number('steps', values.steps);
@@ -24,7 +25,8 @@ let operations = 0;
 let allSteps = 0;
 let simulatedMs = 0;
 
-if (values.seed === undefined) await playOn(Date.now() % 2 ** 31);
+const from = values.from === undefined ? Date.now() % 2 ** 31 : number('from', values.from);
+if (values.seed === undefined) await playOn(from);
 else {
   const seed = number('seed', values.seed);
   add(await play(seed));

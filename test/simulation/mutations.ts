@@ -136,8 +136,15 @@ export function mutated({ defect, file, from, to }: Mutation): string {
   return text.replace(from, to);
 }
 
-/** @returns what the simulation said where it found the defect, or `undefined`. */
-export async function findMutation(mutation: Mutation, seconds: number): Promise<string | undefined> {
+/**
+ * @param from the first seed; taken from the time unless set.
+ * @returns what the simulation said where it found the defect, or `undefined`.
+ */
+export async function findMutation(
+  mutation: Mutation,
+  seconds: number,
+  from?: number,
+): Promise<string | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-mutation-'));
   try {
     cpSync(join(ROOT, 'packages/pawl/src'), join(folder, 'packages/pawl/src'), { recursive: true });
@@ -146,15 +153,16 @@ export async function findMutation(mutation: Mutation, seconds: number): Promise
     cpSync(join(ROOT, 'package.json'), join(folder, 'package.json'));
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     writeFileSync(join(folder, 'packages/pawl/src', mutation.file), mutated(mutation));
-    return await played(join(folder, 'test/simulation/main.ts'), seconds);
+    const options = ['--seconds', String(seconds), ...(from === undefined ? [] : ['--from', String(from)])];
+    return await played(join(folder, 'test/simulation/main.ts'), options);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function played(main: string, seconds: number): Promise<string | undefined> {
+function played(main: string, options: readonly string[]): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [main, '--seconds', String(seconds)], {
+    const child = spawn(process.execPath, [main, ...options], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let said = '';

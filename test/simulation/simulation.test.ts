@@ -48,7 +48,8 @@ describe('the simulation', () => {
   it.each(MUTATIONS.filter((_, i) => i % 6 === 0).map((mutation) => [mutation.defect, mutation] as const))(
     'finds that %s',
     async (_, mutation) => {
-      expect(await findMutation(mutation, 60)).toContain('breaks a promise');
+      // Always the same runs: how many are needed does not hang on the machine.
+      expect(await findMutation(mutation, 110, 1)).toContain('breaks a promise');
     },
     120_000,
   );
