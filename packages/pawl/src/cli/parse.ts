@@ -80,9 +80,9 @@ function valueFor(
   spec: OptionSpec,
   given: Given,
 ): string | number | boolean | bigint | readonly string[] | undefined {
-  if (spec.type === 'flag') return given === true;
   // A variable that is set to nothing counts as one that is not set.
   const inherited = spec.env === undefined ? undefined : process.env[spec.env] || undefined;
+  if (spec.type === 'flag') return given === true || isSet(spec.env, inherited);
   const text =
     typeof given === 'string' ? given : Array.isArray(given) ? given.join(',') : (inherited ?? spec.default);
   if (text === undefined) {
@@ -120,6 +120,12 @@ function valueFor(
       return token;
     }
   }
+}
+
+/** A flag cannot be taken back, so its variable has one meaning. */
+function isSet(variable: string | undefined, inherited: string | undefined): boolean {
+  if (inherited === undefined || inherited === '1' || inherited === 'true') return inherited !== undefined;
+  throw new UsageError(`$${variable} must be 1, or not be set, but was "${inherited}".`);
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { '': 1, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };

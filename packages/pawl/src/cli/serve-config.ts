@@ -16,6 +16,8 @@ export interface ServeConfig {
   readonly insecure: boolean;
   readonly limits: Partial<Limits> | undefined;
   readonly sign: SignGrant | undefined;
+  /** Whether the tracer is that of the process. */
+  readonly trace: boolean;
 }
 
 /** The keys of the file of `--config`. Files that it names are relative to where the server is started. */
@@ -30,6 +32,7 @@ const KEYS = [
   'insecure',
   'limits',
   'sequencerKey',
+  'trace',
 ];
 
 /**
@@ -66,9 +69,11 @@ export function serveConfig(options: Parsed<'serve'>['options']): ServeConfig {
           ...(clientCa === undefined ? {} : { clientCa: readText('client-ca', clientCa) }),
         };
   const { port = file.port } = options;
-  const { insecure = false } = file;
-  if (typeof insecure !== 'boolean')
-    throw new InvalidArgumentError(`${options.config}: insecure`, 'true or false', insecure);
+  const flag = (key: 'insecure' | 'trace'): boolean => {
+    const value = file[key] ?? false;
+    if (typeof value === 'boolean') return options[key] || value;
+    throw new InvalidArgumentError(`${options.config}: ${key}`, 'true or false', value);
+  };
   return {
     db: text(options.db, 'db'),
     host: text(options.host, 'host'),
@@ -76,9 +81,10 @@ export function serveConfig(options: Parsed<'serve'>['options']): ServeConfig {
     port: port as number | undefined,
     tls,
     auth: readTokens(options.auth) ?? (file.auth as readonly KnownToken[] | undefined),
-    insecure: options.insecure || insecure,
+    insecure: flag('insecure'),
     limits: file.limits as Partial<Limits> | undefined,
     sign: signer(text(options['sequencer-key'], 'sequencerKey')),
+    trace: flag('trace'),
   };
 }
 

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
-import { serve as startServer } from '../server/index.ts';
+import { systemClock } from '../clock.ts';
+import { type LogEntry, serve as startServer } from '../server/index.ts';
 import { EXIT } from './exit-codes.ts';
+import { globalTracer } from './global-tracer.ts';
 import type { Parsed } from './options.ts';
 import { UsageError } from './parse.ts';
 import { serveConfig } from './serve-config.ts';
@@ -11,28 +13,33 @@ const LEVELS = ['debug', 'info', 'warn', 'error', 'none'];
 
 /** `pawl serve` */
 export async function serve({ options }: Parsed<'serve'>): Promise<number> {
-  const { db, ...config } = serveConfig(options);
+  const { db, trace, ...config } = serveConfig(options);
   const least = LEVELS.indexOf(options.log);
   if (least < 0) throw new UsageError(`--log must be one of ${LEVELS.join(', ')}, but was "${options.log}".`);
+  const log = (entry: LogEntry) => {
+    if (LEVELS.indexOf(entry.level) >= least) process.stderr.write(`${JSON.stringify(entry)}\n`);
+  };
+  const tracing = trace ? globalTracer() : undefined;
   const store = await openStore(db ?? defaultPath());
   try {
-    const server = await startServer({
-      ...config,
-      engine: store.engine,
-      log: (entry) => {
-        if (LEVELS.indexOf(entry.level) >= least) process.stderr.write(`${JSON.stringify(entry)}\n`);
-      },
-    });
+    const server = await startServer({ ...config, engine: store.engine, log, tracer: tracing?.tracer });
+    if (tracing?.isHeard === false) log(unheard());
     // Before anybody knows that it serves, and may want it to stop.
     const told = Promise.race(['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => once(process, signal)));
     process.stdout.write(`Serving ${store.engine.guarantees.engine} at ${server.url}\n`);
     if (options.hint) process.stdout.write(hints(server.url));
     await told;
     await server.close();
+    await tracing?.flush();
   } finally {
     await store.close();
   }
   return EXIT.ok;
+}
+
+function unheard(): LogEntry {
+  const advice = 'register one before, such as by node --import; until then no span is kept';
+  return { level: 'warn', event: 'noTracerProvider', atMs: systemClock.wallMs(), advice };
 }
 
 /** Three lines to try. */

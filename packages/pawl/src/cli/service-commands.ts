@@ -8,7 +8,7 @@ export const SERVICE_COMMANDS = {
     details:
       'WebSocket for connect() of the package, HTTP with JSON for everybody else, on one port; see docs/service.md. Any number of servers may share a store. SIGTERM stops it ' +
       'without losing a grant.\n\n' +
-      'What it does is logged as JSON, one line each, to standard error. The file of --config is a JSON object of db, host, port, tlsCert, tlsKey, clientCa, auth (a list), insecure, sequencerKey and ' +
+      'What it does is logged as JSON, one line each, to standard error. The file of --config is a JSON object of db, host, port, tlsCert, tlsKey, clientCa, auth (a list), insecure, sequencerKey, trace and ' +
       'limits; options and their variables go before it.',
     positionals: [],
     exits: ['unavailable'],
@@ -72,6 +72,13 @@ export const SERVICE_COMMANDS = {
         env: 'PAWL_SEQUENCER_KEY',
         meaning: 'signs every grant: an Ed25519 private key, PEM, or a secret of 32 bytes or more',
         otherwise: 'grants are not signed',
+      },
+      trace: {
+        type: 'flag',
+        env: 'PAWL_TRACE',
+        meaning:
+          'make spans of requests with the tracer that is registered with @opentelemetry/api, which has to be installed; see docs/service.md',
+        otherwise: 'no spans',
       },
       log: { type: 'text', value: 'LEVEL', default: 'info', meaning: 'debug, info, warn, error or none' },
       hint: { type: 'flag', meaning: 'print what to try' },

@@ -1,34 +1,12 @@
 import type { AskedLock } from '../core/commands.ts';
 import { isPawlError } from '../errors.ts';
 import type { LockService } from '../node/service.ts';
+import { readTraceparent, writeTraceparent } from '../protocol/traceparent.ts';
+import { ERROR_STATUS, type PawlSpan, type PawlTracer, TRACEPARENT } from '../protocol/tracer.ts';
 import type { Hold } from './hold.ts';
 import type { CheckedSettings } from './options.ts';
 
-/** What is called on a tracer: that of `@opentelemetry/api` has it. Typed by structure, so that nobody needs the package. */
-export interface PawlTracer {
-  startSpan(name: string, options?: { attributes?: Record<string, string | number | boolean> }): PawlSpan;
-}
-
-export interface PawlSpan {
-  spanContext(): SpanContext;
-  setAttribute(key: string, value: string | number | boolean): unknown;
-  /** Since version 1.9 of the API; without it waits are not linked to whom they waited for. */
-  addLink?(link: { context: SpanContext }): unknown;
-  recordException(error: Error): unknown;
-  setStatus(status: { code: number; message?: string }): unknown;
-  end(): unknown;
-}
-
-interface SpanContext {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly traceFlags: number;
-}
-
-/** `SpanStatusCode.ERROR`. */
-const ERROR = 2;
-/** The owner's field that others see, as the W3C's Trace Context writes it. */
-const TRACEPARENT = 'traceparent';
+export type { PawlSpan, PawlTracer } from '../protocol/tracer.ts';
 
 /** A span for each acquire, linked to the traces of those it waited for: they show theirs to whoever looks at the lock. */
 export class Tracing {
@@ -40,7 +18,7 @@ export class Tracing {
     this.#service = service;
   }
 
-  /** Runs an acquire within a span. */
+  /** Runs an acquire within a span. What the tracer throws is kept from it: then it runs with less of a span, or none. */
   async acquire(
     locks: readonly AskedLock[],
     settings: CheckedSettings,
@@ -52,24 +30,28 @@ export class Tracing {
       'pawl.mode': settings.mode,
       'pawl.ttl_ms': settings.ttlMs,
     };
-    const span = this.#tracer.startSpan('pawl.acquire', { attributes });
-    const owner = { [TRACEPARENT]: written(span.spanContext()), ...settings.owner };
+    const span = quietly(() => this.#tracer.startSpan('pawl.acquire', { attributes }));
+    const traceparent = quietly(() => span && writeTraceparent(span.spanContext()));
+    if (span === undefined || traceparent === undefined) return run(settings);
+    const owner = { [TRACEPARENT]: traceparent, ...settings.owner };
     const links: Promise<void>[] = [];
     const onQueued = () => {
-      span.setAttribute('pawl.queued', true);
+      quietly(() => span.setAttribute('pawl.queued', true));
       links.push(...names.map((name) => this.#linkHolders(span, name)));
     };
     try {
       const hold = await run({ ...settings, owner, onQueued });
-      span.setAttribute('pawl.token', hold.first.token.toString());
+      quietly(() => span.setAttribute('pawl.token', hold.first.token.toString()));
       return hold;
     } catch (error) {
-      if (error instanceof Error) span.recordException(error);
-      span.setStatus({ code: ERROR, message: isPawlError(error) ? error.code : String(error) });
+      quietly(() => {
+        if (error instanceof Error) span.recordException(error);
+        span.setStatus({ code: ERROR_STATUS, message: isPawlError(error) ? error.code : String(error) });
+      });
       throw error;
     } finally {
       await Promise.all(links);
-      span.end();
+      quietly(() => span.end());
     }
   }
 
@@ -77,7 +59,7 @@ export class Tracing {
     try {
       const { holders } = await this.#service.inspect(name);
       for (const { owner } of holders) {
-        const context = read(owner[TRACEPARENT]);
+        const context = readTraceparent(owner[TRACEPARENT]);
         if (context !== undefined) span.addLink?.({ context });
       }
     } catch {
@@ -86,13 +68,10 @@ export class Tracing {
   }
 }
 
-function written({ traceId, spanId, traceFlags }: SpanContext): string {
-  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
-}
-
-function read(traceparent: string | undefined): SpanContext | undefined {
-  const [, traceId, spanId, flags] =
-    /^00-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})$/.exec(traceparent ?? '') ?? [];
-  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
-  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) };
+function quietly<T>(tell: () => T): T | undefined {
+  try {
+    return tell();
+  } catch {
+    return undefined;
+  }
 }

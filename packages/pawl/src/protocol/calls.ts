@@ -10,7 +10,9 @@ export interface NamedToken {
 }
 
 /** What a client can ask for: the methods of a `LockService`, and three that concern the connection. */
-export type Call =
+export type Call = Asked & Traced;
+
+type Asked =
   | { readonly method: 'authenticate'; readonly token: string }
   | { readonly method: 'ping' }
   | { readonly method: 'openSession'; readonly ttlMs: number }
@@ -60,6 +62,11 @@ export type Call =
   | { readonly method: 'position'; readonly id: RequestId; readonly name: string }
   /** Events of this session come to this connection, until `unlisten` or its end. */
   | { readonly method: 'listen' | 'unlisten'; readonly session: string };
+
+/** What the request belongs to, as a W3C `traceparent`; an acquire without one belongs to that of its owner. */
+interface Traced {
+  readonly traceparent?: string | undefined;
+}
 
 export type Method = Call['method'];
 export type CallOf<M extends Method> = Extract<Call, { readonly method: M }>;

@@ -4,16 +4,23 @@ import type { AcquireOptions } from '../node/service.ts';
 import { checkName, LONGEST_MS, MOST_LOCKS } from './arguments.ts';
 import { type Call, LONGEST_PAGE, MOST_HOLDS, type NamedToken } from './calls.ts';
 import { Fields } from './fields.ts';
+import { readTraceparent } from './traceparent.ts';
 
 /** What is read as a bearer token at most. */
 const MOST_TOKEN_BYTES = 4096;
 
 /**
- * Reads a request that came from outside.
+ * Reads a request that came from outside. A `traceparent` that is none is left out.
  *
  * @throws InvalidArgumentError where it is none, or a field of it is no good.
  */
-export function readCall(method: unknown, params: unknown): Call {
+export function readCall(method: unknown, params: unknown, traceparent?: unknown): Call {
+  const call = readAsked(method, params);
+  if (typeof traceparent !== 'string' || readTraceparent(traceparent) === undefined) return call;
+  return { ...call, traceparent };
+}
+
+function readAsked(method: unknown, params: unknown): Call {
   const fields = new Fields(params ?? {});
   switch (method) {
     case 'acquire':

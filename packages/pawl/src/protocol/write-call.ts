@@ -2,7 +2,8 @@ import type { Call, NamedToken } from './calls.ts';
 
 /** Writes a request as JSON; the inverse of `readCall`. */
 export function writeCall(number: number, call: Call): string {
-  return JSON.stringify({ id: number, method: call.method, params: paramsOf(call) });
+  const { method, traceparent } = call;
+  return JSON.stringify({ id: number, method, params: paramsOf(call), traceparent });
 }
 
 function paramsOf(call: Call): unknown {
@@ -32,7 +33,7 @@ function paramsOf(call: Call): unknown {
     case 'position':
       return { ...call.id, name: call.name };
     default: {
-      const { method: _, ...params } = call;
+      const { method: _, traceparent: __, ...params } = call;
       return params;
     }
   }

@@ -122,20 +122,20 @@ export class Connection {
     this.#share.add(messages);
   }
 
-  #onRequest({ id, method, params }: Readonly<Record<string, unknown>>): void {
+  #onRequest({ id, method, params, traceparent }: Readonly<Record<string, unknown>>): void {
     if (this.#closed) return;
     if (!Number.isSafeInteger(id) || this.#inFlight.has(id as number)) {
       const expected = 'a whole number that no request without an answer has';
       this.#breakOff(CLOSE_CODES.malformed, new InvalidArgumentError('id', expected, id));
       return;
     }
-    this.#onMessage(id as number, method, params);
+    this.#onMessage(id as number, method, params, traceparent);
   }
 
-  #onMessage(id: number, method: unknown, params: unknown): void {
+  #onMessage(id: number, method: unknown, params: unknown, traceparent: unknown): void {
     let call: Call;
     try {
-      call = readCall(method, params);
+      call = readCall(method, params, traceparent);
       if (this.#inFlight.size >= this.#parts.limits.requestsInFlight)
         throw new LimitError('requestsInFlight', this.#parts.limits.requestsInFlight, 'wait for answers');
     } catch (error) {

@@ -3,6 +3,7 @@ import { TtlTooShortError } from '../errors.ts';
 import type { AcquireAnswer, LockService, LockState } from '../node/service.ts';
 import type { Call, CallOf, Method } from '../protocol/calls.ts';
 import { type ListPage, type ResultOf, tokenAsText } from '../protocol/results.ts';
+import type { Exchange } from './http/exchange.ts';
 import type { Limits } from './limits.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { Principal } from './principal.ts';
@@ -33,8 +34,15 @@ export class Desk {
     this.#options = options;
   }
 
-  /** @throws ForbiddenError, UnauthenticatedError (the token has expired), LimitError, and what the node throws */
-  perform<C extends DeskCall>(principal: Principal, call: C): Promise<ResultOf<C['method']>> {
+  /**
+   * @param _exchange by which the call came, for those who have to know: by HTTP.
+   * @throws ForbiddenError, UnauthenticatedError (the token has expired), LimitError, and what the node throws
+   */
+  perform<C extends DeskCall>(
+    principal: Principal,
+    call: C,
+    _exchange?: Exchange,
+  ): Promise<ResultOf<C['method']>> {
     try {
       principal.checkTime(this.#options.clock.wallMs());
       // Each branch answers as its method is answered, which the compiler cannot follow.

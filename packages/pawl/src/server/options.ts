@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { Engine } from '../engines/engine.ts';
 import { InvalidArgumentError } from '../errors.ts';
 import type { SignGrant } from '../node/service.ts';
+import type { PawlTracer } from '../protocol/tracer.ts';
 import { Authenticator, type KnownToken } from './authenticator.ts';
 import { isLoopback } from './http/origin.ts';
 import { checkLimits, type Limits } from './limits.ts';
@@ -41,6 +42,11 @@ export interface ServeOptions {
    * was down. On unless set.
    */
   readonly renewSessions?: boolean | undefined;
+  /**
+   * Makes a span for each request that changes something, a child of the client's; such as `trace.getTracer('pawl')` of
+   * `@opentelemetry/api`.
+   */
+  readonly tracer?: PawlTracer | undefined;
   /** Called with what happens, for a structured log. */
   readonly log?: ((entry: LogEntry) => void) | undefined;
   /** The system's clock unless set. */
@@ -56,6 +62,7 @@ export interface CheckedOptions {
   readonly authenticator: Authenticator | undefined;
   readonly limits: Limits;
   readonly sign: SignGrant | undefined;
+  readonly tracer: PawlTracer | undefined;
   readonly graceMs: number;
   readonly renewSessions: boolean;
   readonly log: Log;
@@ -65,7 +72,7 @@ export interface CheckedOptions {
 /** @throws InvalidArgumentError */
 export function checkOptions(options: ServeOptions): CheckedOptions {
   const { engine, host = '127.0.0.1', port = DEFAULT_PORT, tls, auth, graceMs = 1000 } = options;
-  const { clock = systemClock, insecure = false, renewSessions = true } = options;
+  const { clock = systemClock, insecure = false, renewSessions = true, tracer } = options;
   if (typeof engine?.commit !== 'function')
     throw new InvalidArgumentError('engine', 'an engine, such as await sqliteEngine({ path })', engine);
   if (typeof host !== 'string' || host === '') throw new InvalidArgumentError('host', 'an address', host);
@@ -80,6 +87,8 @@ export function checkOptions(options: ServeOptions): CheckedOptions {
       auth,
     );
   }
+  if (tracer !== undefined && typeof tracer?.startSpan !== 'function')
+    throw new InvalidArgumentError('tracer', 'a tracer of @opentelemetry/api', tracer);
   if (tls !== undefined) checkTls(tls);
   return {
     engine,
@@ -89,6 +98,7 @@ export function checkOptions(options: ServeOptions): CheckedOptions {
     authenticator: auth === undefined ? undefined : new Authenticator(clock, auth),
     limits: checkLimits(options.limits),
     sign: options.sign,
+    tracer,
     graceMs,
     renewSessions,
     log: new Log(clock, options.log),

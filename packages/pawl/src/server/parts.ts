@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Engine, EngineGuarantees } from '../engines/engine.ts';
 import { LockNode } from '../node/lock-node.ts';
 import type { SignGrant } from '../node/service.ts';
+import type { PawlTracer } from '../protocol/tracer.ts';
 import type { Authenticator } from './authenticator.ts';
 import { Desk } from './desk.ts';
 import { Sharers } from './fair-share.ts';
@@ -12,6 +13,8 @@ import { measuredEngine } from './metrics/measured-engine.ts';
 import { MeasuredService } from './metrics/measured-service.ts';
 import { ServerMetrics } from './metrics/server-metrics.ts';
 import { SessionTable } from './session-table.ts';
+import { TracedDesk } from './tracing/traced-desk.ts';
+import { Tracing } from './tracing/tracing.ts';
 
 /** What the ways in, WebSocket and HTTP, have in common. */
 export interface ServerParts {
@@ -24,6 +27,8 @@ export interface ServerParts {
   readonly desk: Desk;
   readonly load: Load;
   readonly sharers: Sharers;
+  /** `undefined` where nobody wants to hear of what is asked. */
+  readonly tracing: Tracing | undefined;
   /** `undefined` where everybody may do everything. */
   readonly authenticator: Authenticator | undefined;
   /** Stops the node; the engine stays open. */
@@ -37,10 +42,12 @@ export interface PartsOptions {
   readonly log: Log;
   readonly authenticator?: Authenticator | undefined;
   readonly sign?: SignGrant | undefined;
+  readonly tracer?: PawlTracer | undefined;
 }
 
 /** A node over the engine, with what guards and measures it. */
-export function serverParts({ engine, clock, limits, log, authenticator, sign }: PartsOptions): ServerParts {
+export function serverParts(options: PartsOptions): ServerParts {
+  const { engine, clock, limits, log, authenticator, sign, tracer } = options;
   const metrics = new ServerMetrics();
   const node = new LockNode(measuredEngine(engine, clock, metrics), {
     clock,
@@ -48,7 +55,11 @@ export function serverParts({ engine, clock, limits, log, authenticator, sign }:
     sign,
   });
   const service = new MeasuredService(node, clock, metrics);
-  const sessions = new SessionTable(service, clock, limits);
+  const tracing = tracer === undefined ? undefined : new Tracing(tracer, clock, log);
+  const sessions = new SessionTable(tracing?.waits.hearing(service) ?? service, clock, limits, (session) =>
+    tracing?.waits.sessionOver(session),
+  );
+  const deskOptions = { service, sessions, clock, limits, metrics };
   const stopHearing = engine.watchEndings((ended) => {
     for (const session of ended) {
       service.sessionOver(session);
@@ -68,9 +79,10 @@ export function serverParts({ engine, clock, limits, log, authenticator, sign }:
     guarantees: engine.guarantees,
     metrics,
     sessions,
-    desk: new Desk({ service, sessions, clock, limits, metrics }),
+    desk: tracing === undefined ? new Desk(deskOptions) : new TracedDesk(deskOptions, tracing),
     load: new Load(limits),
     sharers: new Sharers(),
+    tracing,
     authenticator,
     close: async () => {
       stopHearing();

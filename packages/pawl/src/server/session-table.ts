@@ -24,16 +24,24 @@ interface Entry {
  * stands in the engine.
  */
 export class SessionTable {
-  readonly #service: LockService;
+  readonly #service: Pick<LockService, 'listen'>;
   readonly #clock: Clock;
   readonly #limits: Limits;
+  readonly #onOver: (session: string) => void;
   readonly #entries = new Map<string, Entry>();
   #timer: Timer | undefined;
 
-  constructor(service: LockService, clock: Clock, limits: Limits) {
+  /** @param onOver called with each session that is found to be over, before its subscribers are dropped. */
+  constructor(
+    service: Pick<LockService, 'listen'>,
+    clock: Clock,
+    limits: Limits,
+    onOver: (session: string) => void = () => {},
+  ) {
     this.#service = service;
     this.#clock = clock;
     this.#limits = limits;
+    this.#onOver = onOver;
   }
 
   get size(): number {
@@ -90,11 +98,8 @@ export class SessionTable {
 
   /** The session is over. @returns how many requests it still had. */
   ended(session: string): number {
-    const entry = this.#entries.get(session);
-    if (entry === undefined) return 0;
-    entry.unlisten?.();
-    this.#entries.delete(session);
-    return entry.requests.size;
+    this.#onOver(session);
+    return this.#drop(session);
   }
 
   /** Tells `subscriber` of the session's events. @returns a function that stops it. @throws LimitError */
@@ -116,7 +121,15 @@ export class SessionTable {
 
   close(): void {
     this.#timer?.cancel();
-    for (const session of [...this.#entries.keys()]) this.ended(session);
+    for (const session of [...this.#entries.keys()]) this.#drop(session);
+  }
+
+  #drop(session: string): number {
+    const entry = this.#entries.get(session);
+    if (entry === undefined) return 0;
+    entry.unlisten?.();
+    this.#entries.delete(session);
+    return entry.requests.size;
   }
 
   #entry(session: string): Entry {

@@ -100,6 +100,44 @@ describe('traces', () => {
     await engine.close();
   });
 
+  it.each(['startSpan', 'spanContext', 'setAttribute', 'addLink', 'recordException', 'setStatus', 'end'])(
+    'a tracer whose %s throws harms no acquire',
+    async (failure) => {
+      let asked = 0;
+      const fail = (call: string) => () => {
+        if (call === failure) throw new Error(`${call} failed`);
+      };
+      const tracer: PawlTracer = {
+        startSpan: () => {
+          asked += 1;
+          fail('startSpan')();
+          return {
+            spanContext: () => {
+              fail('spanContext')();
+              return { traceId: 'a'.repeat(32), spanId: 'a'.repeat(16), traceFlags: 1 };
+            },
+            setAttribute: fail('setAttribute'),
+            addLink: fail('addLink'),
+            recordException: fail('recordException'),
+            setStatus: fail('setStatus'),
+            end: fail('end'),
+          };
+        },
+      };
+      const engine = memoryEngine();
+      const pawl = open(engine, { tracer });
+      const held = await pawl.acquire('x');
+      expect(await pawl.tryAcquire('x')).toBeNull();
+      const waiting = pawl.acquire('x', { waitMs: 5000 });
+      await expect.poll(async () => (await pawl.inspect('x')).waiting).toBe(1);
+      await held.release();
+      expect((await waiting).token).toBeGreaterThan(held.token);
+      expect(asked).toBe(3);
+      await pawl.close();
+      await engine.close();
+    },
+  );
+
   it('what is no tracer is refused', async () => {
     const engine = memoryEngine();
     expect(() => open(engine, { tracer: {} as PawlTracer })).toThrow(

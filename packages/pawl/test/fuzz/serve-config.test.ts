@@ -66,6 +66,7 @@ const config = fc.record(
     port: fc.integer({ min: 0, max: 65_535 }),
     auth: fc.array(token, { minLength: 1, maxLength: 2 }),
     insecure: fc.boolean(),
+    trace: fc.boolean(),
     limits: fc.dictionary(fc.constantFrom(...Object.keys(DEFAULT_LIMITS)), fc.integer({ min: 1 }), {
       maxKeys: 3,
     }),
@@ -80,6 +81,7 @@ describe('the configuration of a server', () => {
         expect(read({ config: file('config.json', JSON.stringify(given)) })).toMatchObject({
           ...JSON.parse(JSON.stringify(given)),
           insecure: given.insecure === true,
+          trace: given.trace === true,
         });
       }),
       { numRuns: 50 },
@@ -96,9 +98,9 @@ describe('the configuration of a server', () => {
           return;
         }
         // Nothing that stands there is passed over in silence.
-        const { db, host, port, insecure = false, auth, limits } = JSON.parse(text);
+        const { db, host, port, insecure = false, trace = false, auth, limits } = JSON.parse(text);
         expect(JSON.parse(JSON.stringify(found))).toEqual(
-          JSON.parse(JSON.stringify({ db, host, port, insecure, auth, limits })),
+          JSON.parse(JSON.stringify({ db, host, port, insecure, auth, limits, trace })),
         );
       }),
       { numRuns: 200 },
@@ -118,6 +120,7 @@ describe('the configuration of a server', () => {
       'insecure',
       'limits',
       'sequencerKey',
+      'trace',
     );
     fc.assert(
       fc.property(fc.oneof(anyJson, fc.dictionary(keys, anyJson)), (value) => {
@@ -181,6 +184,7 @@ describe('the configuration of a server', () => {
         'auth',
         'insecure',
         'sequencer-key',
+        'trace',
       ]),
     );
   });

@@ -36,7 +36,7 @@ const lock = fc.oneof(
 const locks = fc.uniqueArray(lock, { minLength: 1, maxLength: 5, selector: (each) => each.name });
 const forget = fc.boolean();
 
-const calls = fc.oneof(
+const untraced = fc.oneof(
   fc.record({ method: fc.constant('openSession'), ttlMs: fc.integer({ min: 1, max: 2_592_000_000 }) }),
   fc.record({
     method: fc.constant('keepAlive'),
@@ -75,14 +75,20 @@ const calls = fc.oneof(
   }),
   fc.record({ method: fc.constant('position'), id, name }),
 ) as fc.Arbitrary<Call>;
+const traced = fc.record({
+  traceparent: fc.stringMatching(/^00-a[\da-f]{31}-a[\da-f]{15}-[\da-f]{2}$/),
+});
+const calls = fc
+  .tuple(untraced, fc.oneof(fc.constant({}), traced))
+  .map(([call, trace]): Call => ({ ...call, ...trace }));
 
 describe('the protocol', () => {
   it('a request is read as it was written', () => {
     fc.assert(
       fc.property(calls, (call) => {
-        const { id: number, method, params } = JSON.parse(writeCall(7, call));
+        const { id: number, method, params, traceparent } = JSON.parse(writeCall(7, call));
         expect(number).toBe(7);
-        expect(readCall(method, params)).toEqual(call);
+        expect(readCall(method, params, traceparent)).toEqual(call);
       }),
       { numRuns: 500 },
     );

@@ -25,6 +25,7 @@ import { breakHappened, releaseHappened } from './aftermath.ts';
 import { Doubts } from './doubts.ts';
 import { Link, type LinkOptions } from './link.ts';
 import { Queued } from './queued.ts';
+import { Traces } from './traces.ts';
 
 export interface RemoteServiceOptions extends Pick<LinkOptions, 'urls' | 'dialer' | 'clock'> {
   /** What the server's engine promises, where that is known before the server says it. */
@@ -42,6 +43,7 @@ export class RemoteService implements LockService {
   readonly #link: Link;
   readonly #doubts = new Doubts();
   readonly #queued = new Queued();
+  readonly #traces = new Traces();
   readonly #listeners = new Map<string, (event: SessionEvent) => void>();
   #guarantees: EngineGuarantees | undefined;
 
@@ -85,21 +87,25 @@ export class RemoteService implements LockService {
 
   async closeSession(session: string): Promise<void> {
     this.#queued.removeSession(session);
+    this.#traces.removeSession(session);
     await this.#link.call({ method: 'closeSession', session });
   }
 
   async acquire(id: RequestId, locks: readonly AskedLock[], options: AcquireOptions): Promise<AcquireAnswer> {
     const call: Call = { method: 'acquire', id, locks, options };
     this.#queued.asked(call);
+    this.#traces.asked(id, options.owner);
     return this.#ask(call);
   }
 
   async release(id: RequestId, grants: readonly NamedToken[], forget: boolean): Promise<ReleaseOutcome> {
-    const call: Call = { method: 'release', id, grants, forget };
+    const traceparent = this.#traces.of(id);
+    const call: Call = { method: 'release', id, grants, forget, traceparent };
     const outcome = await this.#link.call(call).catch((error: unknown) => {
       if (isPawlError(error) && error.outcome === 'indefinite') this.#doubts.note(call);
       throw error;
     });
+    this.#traces.remove(id);
     const unsure = outcome.kind === 'notHeld' && this.#doubts.about(call);
     return unsure && (await releaseHappened(this, id.session, grants))
       ? { kind: 'alreadyReleased' }
@@ -108,17 +114,22 @@ export class RemoteService implements LockService {
 
   cancel(id: RequestId, names: readonly string[], forget: boolean): Promise<CancelOutcome> {
     this.#queued.remove(id);
+    this.#traces.remove(id);
     return this.#link.call({ method: 'cancel', id, names, forget });
   }
 
-  transfer(
+  async transfer(
     from: RequestId,
     grants: readonly NamedToken[],
     to: RequestId,
     owner: Owner,
     forget: boolean,
   ): Promise<TransferAnswer> {
-    return this.#link.call({ method: 'transfer', id: from, grants, to, owner, forget });
+    const traceparent = this.#traces.of(from);
+    const call: Call = { method: 'transfer', id: from, grants, to, owner, forget, traceparent };
+    const answer = await this.#link.call(call);
+    this.#traces.remove(from);
+    return answer;
   }
 
   async breakHold({ name, token, slot }: BreakTarget, reason: string, by: string): Promise<BreakOutcome> {
@@ -154,6 +165,7 @@ export class RemoteService implements LockService {
       this.#listeners.delete(session);
       this.#queued.removeSession(session);
       this.#doubts.removeSession(session);
+      this.#traces.removeSession(session);
       this.#link.call({ method: 'unlisten', session }).catch(leaveToReconnect);
     };
   }
@@ -166,10 +178,14 @@ export class RemoteService implements LockService {
     try {
       const answer = await this.#link.call(call);
       if (answer.kind === 'queued') this.#queued.waits(call.id);
-      else this.#queued.remove(call.id);
+      else {
+        this.#queued.remove(call.id);
+        if (answer.kind !== 'granted') this.#traces.remove(call.id);
+      }
       return answer;
     } catch (error) {
       this.#queued.remove(call.id);
+      this.#traces.remove(call.id);
       throw error;
     }
   }

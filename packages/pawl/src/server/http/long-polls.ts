@@ -14,6 +14,7 @@ import type { AcquireAnswer, AcquireOptions, GrantedLock } from '../../node/serv
 import { checkLimit } from '../limits.ts';
 import type { ServerParts } from '../parts.ts';
 import type { Principal } from '../principal.ts';
+import type { Exchange } from './exchange.ts';
 
 /** One acquire by HTTP. */
 export interface PolledAcquire {
@@ -37,8 +38,12 @@ export class LongPolls {
   }
 
   /** @throws AcquireTimeoutError, HeldError, and what else refuses an acquire */
-  async acquire(principal: Principal, { id, lock, options, waitMs }: PolledAcquire): Promise<GrantedLock> {
-    const { clock, limits, desk, sessions } = this.#parts;
+  async acquire(
+    principal: Principal,
+    { id, lock, options, waitMs }: PolledAcquire,
+    exchange: Exchange,
+  ): Promise<GrantedLock> {
+    const { clock, limits, desk, sessions, tracing } = this.#parts;
     if (options.wait) checkLimit(limits, 'longPolls', this.#polls.size, 'try again later');
     const key = `${id.session}/${id.request}`;
     const { promise, resolve, reject } = Promise.withResolvers<GrantedLock>();
@@ -54,10 +59,12 @@ export class LongPolls {
       keepProcess: false,
     });
     try {
-      const answer = await desk.perform(principal, { method: 'acquire', id, locks: [lock], options });
+      const call = { method: 'acquire', id, locks: [lock], options } as const;
+      const answer = await desk.perform(principal, call, exchange);
       if (answer.kind !== 'queued') return this.#decided(answer, id);
       return await promise;
     } catch (error) {
+      if (this.#polls.get(key) === reject) tracing?.gaveUp(id, error);
       if (error instanceof AcquireTimeoutError)
         await desk.perform(principal, { method: 'cancel', id, names: [lock.name], forget: false });
       throw error;

@@ -48,9 +48,14 @@ export function notFound(method: string, path: string, status = 404): HttpError 
   );
 }
 
+/** The status of an answer with the error of this code. */
+export function statusOf(code: string): number {
+  return STATUS[code] ?? 500;
+}
+
 export function problemOf(error: unknown): Problem {
   const told = writeError(error instanceof HttpError ? error.cause : error);
-  const status = error instanceof HttpError ? error.status : (STATUS[told.code] ?? 500);
+  const status = error instanceof HttpError ? error.status : statusOf(told.code);
   return { type: 'about:blank', title: told.code, status, detail: told.message, ...told };
 }
 

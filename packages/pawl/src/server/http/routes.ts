@@ -56,7 +56,7 @@ export class Routes {
 
   async #openSession(principal: Principal, exchange: Exchange): Promise<void> {
     const ttlMs = (await exchange.body()).durationOr('ttlMs', 1, LONGEST_MS, 10_000);
-    const session = await this.#desk.perform(principal, { method: 'openSession', ttlMs });
+    const session = await this.#desk.perform(principal, { method: 'openSession', ttlMs }, exchange);
     exchange.json(200, { session, ttlMs });
   }
 
@@ -68,7 +68,8 @@ export class Routes {
   }
 
   async #closeSession(principal: Principal, exchange: Exchange, id: unknown): Promise<void> {
-    await this.#desk.perform(principal, { method: 'closeSession', session: sessionOf(id) });
+    const session = sessionOf(id);
+    await this.#desk.perform(principal, { method: 'closeSession', session }, exchange);
     exchange.json(200, { closed: true });
   }
 
@@ -77,24 +78,21 @@ export class Routes {
     const waitMs = body.durationOr('waitMs', 0, this.#options.parts.limits.longPollMs, 0);
     const [mode, permits] = [body.raw('mode'), body.raw('permits')];
     const { polls } = this.#options;
-    const grant = await polls.acquire(principal, {
+    const asked = {
       id: body.requestId(),
       lock: readLock(new Fields({ name, mode, permits })),
       options: readOptions(body, waitMs > 0),
       waitMs,
-    });
-    exchange.json(200, grant);
+    };
+    exchange.json(200, await polls.acquire(principal, asked, exchange));
   }
 
   async #release(principal: Principal, exchange: Exchange, name: unknown): Promise<void> {
     const body = await exchange.body();
     const grant = { name: nameOf(name), token: body.token() };
-    const { kind } = await this.#desk.perform(principal, {
-      method: 'release',
-      id: body.requestId(),
-      grants: [grant],
-      forget: false,
-    });
+    const id = body.requestId();
+    const call = { method: 'release', id, grants: [grant], forget: false } as const;
+    const { kind } = await this.#desk.perform(principal, call, exchange);
     if (kind === 'notHeld') throw new NotHeldError(grant.name, `nobody holds it under token ${grant.token}`);
     exchange.json(200, { released: true });
   }
@@ -105,14 +103,9 @@ export class Routes {
     const token = body.token();
     const slot = body.has('slot') ? body.integer('slot', 0, Number.MAX_SAFE_INTEGER) : undefined;
     const by = body.has('by') ? body.name('by') : principal.name;
-    const { kind } = await this.#desk.perform(principal, {
-      method: 'breakHold',
-      name: lock,
-      token,
-      slot,
-      reason: body.name('reason'),
-      by,
-    });
+    const reason = body.name('reason');
+    const call = { method: 'breakHold', name: lock, token, slot, reason, by } as const;
+    const { kind } = await this.#desk.perform(principal, call, exchange);
     if (kind === 'notHeld') throw new NotHeldError(lock, `nobody holds it under token ${token}`);
     exchange.json(200, { broken: true });
   }

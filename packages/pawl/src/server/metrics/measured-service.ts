@@ -147,7 +147,8 @@ export class MeasuredService implements LockService {
   }
 }
 
-const REFUSALS = {
+/** The codes of what an acquire is refused with. */
+export const REFUSALS = {
   held: 'PAWL_HELD',
   finished: 'PAWL_REQUEST_FINISHED',
   mismatch: 'PAWL_REQUEST_MISMATCH',
