@@ -6,8 +6,6 @@ import {
   ClosedError,
   EngineUnavailableError,
   InvalidArgumentError,
-  LeaseLostError,
-  NotHeldError,
   OutcomeUnknownError,
   type PawlError,
   SessionEndedError,
@@ -21,6 +19,7 @@ import { Hold } from './hold.ts';
 import type { Keeper } from './lease.ts';
 import { type CheckedSettings, checkSettings } from './options.ts';
 import { releaseHappened } from './remote/aftermath.ts';
+import { Resumption } from './resumption.ts';
 import type { ClientSession } from './session.ts';
 import { Sessions } from './sessions.ts';
 import { settle, within } from './settle.ts';
@@ -150,23 +149,13 @@ export class LeaseKeeper implements Keeper {
   }
 
   async resume(exported: unknown): Promise<Hold> {
-    const { name, token, session: heir, request, ttlMs } = readHandover(exported);
-    const settings = checkSettings({ ttlMs }, this.#context.service.guarantees);
-    const session = await this.#session(settings, name, noLimit);
-    const { service, clock } = this.#context;
-    const to = { session: session.id, request: randomUUID() };
-    const from = { session: heir, request };
-    const answer = await settle(() => service.transfer(from, [{ name, token }], to, settings.owner, true), {
-      clock,
-      goOn: () => session.ended === undefined,
-    });
-    if (answer.kind === 'notHeld') {
-      throw new NotHeldError(name, 'the exported lease expired, or was resumed before');
-    }
-    service.closeSession(heir).catch(leaveToExpiry);
-    if (session.ended !== undefined)
-      throw new LeaseLostError(name, token, 'its session ended', { cause: session.ended });
-    return this.#hold(session, { id: to.request, forget: true }, answer.grants, now(clock));
+    const handover = readHandover(exported);
+    const settings = checkSettings({ ttlMs: handover.ttlMs }, this.#context.service.guarantees);
+    const session = await this.#session(settings, handover.name, noLimit);
+    const resumption = new Resumption(this.#context, session, handover, settings);
+    const grants = await resumption.run();
+    this.#context.service.closeSession(handover.session).catch(leaveToExpiry);
+    return this.#hold(session, { id: resumption.requestId, forget: true }, grants, now(this.#context.clock));
   }
 
   async position(name: string, requestId: string): Promise<number | null> {

@@ -242,7 +242,8 @@ export class Pawl implements AsyncDisposable {
   /**
    * Takes over a lease that another process exported. It keeps its token.
    *
-   * @throws NotHeldError where it is too late, or somebody else resumed it; InvalidArgumentError
+   * @throws NotHeldError where it is too late, or somebody else resumed it; LeaseLostError where it takes longer than the TTL, whether
+   *   or not it happened (then it is given back); InvalidArgumentError
    */
   async resume(exported: string): Promise<Lease> {
     return new Lease(await this.#keeper.resume(exported), this.#keeper);

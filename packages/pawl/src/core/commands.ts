@@ -40,6 +40,8 @@ export interface ReleaseCommand extends RequestId {
 export interface CancelCommand extends RequestId {
   readonly kind: 'cancel';
   readonly names: readonly string[];
+  /** Of the node that cancels: another at which the request waits is told. */
+  readonly inbox: string;
   readonly forget: boolean;
 }
 
@@ -151,6 +153,8 @@ export type News =
   | { readonly kind: 'granted'; readonly to: RequestId; readonly grants: readonly Grant[] }
   /** First in line, and the lock may be free: acquire once more with the same request id. */
   | { readonly kind: 'claim'; readonly to: RequestId }
+  /** Another node has ended the acquire: it waits no more. */
+  | { readonly kind: 'cancelled'; readonly to: RequestId }
   /** The grant on `name` was taken away by force. */
   | { readonly kind: 'broken'; readonly to: RequestId; readonly name: string; readonly reason: string };
 

@@ -110,7 +110,9 @@ export class Draft {
     this.#alive.add(id.session);
   }
 
+  /** Deletes a request's record, and what is remembered only as long as it is. */
   deleteRequest(id: RequestId): void {
+    for (const key of this.request(id)?.breaks ?? []) this.#setEntry(key, null);
     this.#requests.set(requestKey(id.session, id.request), null);
   }
 

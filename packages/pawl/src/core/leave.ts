@@ -25,7 +25,7 @@ export function release(draft: Draft, command: ReleaseCommand): ReleaseOutcome {
   if (known === null || held.length === 0) return { kind: 'notHeld' };
   for (const name of held) replaceHolder(draft.lock(name), command);
   draft.requireAlive(command.session);
-  finish(draft, command, known.locks, 'released', command.forget);
+  finish(draft, command, known, 'released', command.forget);
   for (const name of held) admit(draft, draft.lock(name));
   return { kind: 'released' };
 }
@@ -35,9 +35,11 @@ export function cancel(draft: Draft, command: CancelCommand): CancelOutcome {
   if (draft.surroundings.ended.has(command.session)) return { kind: 'cancelled', wasGranted: false };
   const known = draft.request(command);
   if (known?.state === 'done') return { kind: 'cancelled', wasGranted: false };
+  const to = { session: command.session, request: command.request };
+  if (known?.inbox !== undefined && known.inbox !== command.inbox)
+    draft.tell(known.inbox, { kind: 'cancelled', to });
   withdraw(draft, command, known);
-  if (known !== null || !command.forget)
-    finish(draft, command, known?.locks ?? [], 'cancelled', command.forget);
+  if (known !== null || !command.forget) finish(draft, command, known, 'cancelled', command.forget);
   admitAfter(draft, known);
   return { kind: 'cancelled', wasGranted: known?.state === 'held' };
 }
@@ -79,20 +81,21 @@ export function breakHold(draft: Draft, command: BreakCommand): BreakOutcome {
   const holder = holderOf(lock, command);
   const known = draft.request(command);
   if (holder === undefined || holder.token !== token || known === null) return { kind: 'notHeld' };
+  const { owner, slot, inbox } = holder;
   replaceHolder(lock, command);
-  const left = known.locks.filter((asked) => asked.name !== name);
-  if (left.length === 0)
-    finish(draft, command, known.locks, 'broken', draft.surroundings.ended.has(command.session));
-  else if (!draft.surroundings.ended.has(command.session))
-    draft.putRequest(command, { ...known, locks: left });
-  draft.putEntry(
-    breakKey(name),
-    encodeBreak({ token, slot: holder.slot, by, reason, atMs, owner: holder.owner }),
-  );
+  const locks = known.locks.filter((asked) => asked.name !== name);
+  if (!draft.surroundings.ended.has(command.session)) {
+    // It is for the holder, which may find its grant gone, so it lasts as long as the request is remembered.
+    const key = breakKey(name, token, slot);
+    draft.putEntry(key, encodeBreak({ token, slot, by, reason, atMs, owner }));
+    const told = { ...known, breaks: [...(known.breaks ?? []), key] };
+    if (locks.length === 0) finish(draft, command, told, 'broken', false);
+    else draft.putRequest(command, { ...told, locks });
+  } else if (locks.length === 0) draft.deleteRequest(command);
   const to = { session: command.session, request: command.request };
-  draft.tell(holder.inbox, { kind: 'broken', to, name, reason });
+  draft.tell(inbox, { kind: 'broken', to, name, reason });
   admit(draft, lock);
-  return { kind: 'broken', owner: holder.owner };
+  return { kind: 'broken', owner };
 }
 
 /** Takes the request out of every lock it waits for or holds. */
@@ -112,16 +115,20 @@ function admitAfter(draft: Draft, known: RequestRecord | null): void {
 function finish(
   draft: Draft,
   id: RequestId,
-  locks: readonly RequestedLock[],
+  known: Pick<RequestRecord, 'locks' | 'breaks'> | null,
   how: RequestRecord['how'],
   forget: boolean,
 ): void {
-  if (forget) draft.deleteRequest(id);
-  else
-    draft.putRequest(id, {
-      state: 'done',
-      locks: locks.map((asked) => ({ ...asked, ticket: null })),
-      lockDelayMs: 0,
-      how,
-    });
+  if (forget) {
+    draft.deleteRequest(id);
+    return;
+  }
+  const { locks = [], breaks } = known ?? {};
+  draft.putRequest(id, {
+    state: 'done',
+    locks: locks.map((asked) => ({ ...asked, ticket: null })),
+    lockDelayMs: 0,
+    how,
+    ...(breaks === undefined ? {} : { breaks }),
+  });
 }

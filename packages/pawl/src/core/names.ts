@@ -1,6 +1,7 @@
 /** Where the records of the algorithm live in an engine: every key the core reads or writes is made here. */
 
 import { StoreCorruptError } from '../errors.ts';
+import { MAX_TOKEN, type Token } from '../token.ts';
 
 const encoder = new TextEncoder();
 /** What stands in keys as it is. */
@@ -54,9 +55,14 @@ export function lockKey(name: string): string {
   return LOCK_PREFIX + encodeName(name);
 }
 
-/** The last forced release of the lock: by whom, why, of which token. */
-export function breakKey(name: string): string {
-  return BREAK_PREFIX + encodeName(name);
+/** All forced releases of a lock that are still remembered, that of the newest grant first. */
+export function breakPrefix(name: string): string {
+  return `${BREAK_PREFIX}${encodeName(name)}/`;
+}
+
+/** The forced release of one grant. */
+export function breakKey(name: string, token: Token, slot: number): string {
+  return `${breakPrefix(name)}${String(MAX_TOKEN - token).padStart(19, '0')}-${slot}`;
 }
 
 /** All waiters of a lock, in the order of their tickets. */
@@ -78,7 +84,7 @@ export function requestKey(session: string, request: string): string {
   return requestPrefix(session) + encodeName(request);
 }
 
-/** The name in a key made by {@link lockKey} or {@link breakKey}. */
+/** The name in a key made by {@link lockKey}. */
 export function nameOfKey(key: string): string {
   return decodeName(key.slice(key.indexOf('/') + 1));
 }

@@ -1,5 +1,6 @@
 import { parseToken } from '../token.ts';
 import type { News } from './commands.ts';
+import { BREAK_PREFIX } from './names.ts';
 
 /** What stored records have to look like: a record that anybody else wrote must not pass for one of ours. */
 
@@ -30,7 +31,8 @@ export function isRequestRecord(value: Fields): boolean {
     isListOf(value.locks, isRequestedLock) &&
     isCount(value.lockDelayMs) &&
     (value.inbox === undefined || typeof value.inbox === 'string') &&
-    (value.how === null || isOneOf(value.how, ENDINGS))
+    (value.how === null || isOneOf(value.how, ENDINGS)) &&
+    (value.breaks === undefined || isBreakKeys(value.breaks))
   );
 }
 
@@ -53,6 +55,7 @@ export function isNews(value: unknown): value is News {
     case 'granted':
       return isListOf(value.grants, isGrant);
     case 'claim':
+    case 'cancelled':
       return true;
     case 'broken':
       return typeof value.name === 'string' && typeof value.reason === 'string';
@@ -112,6 +115,13 @@ function isOwner(value: unknown): boolean {
   if (!isObject(value)) return false;
   for (const field in value) if (typeof value[field] !== 'string') return false;
   return true;
+}
+
+/** They will be deleted, so they must not be keys of anything else. */
+function isBreakKeys(value: unknown): boolean {
+  return (
+    Array.isArray(value) && value.every((key) => typeof key === 'string' && key.startsWith(BREAK_PREFIX))
+  );
 }
 
 function isPermits(value: unknown): boolean {

@@ -76,9 +76,11 @@ export interface RequestRecord {
   readonly inbox?: string;
   /** Of a `done` request, how it ended. */
   readonly how: 'released' | 'cancelled' | 'broken' | 'transferred' | null;
+  /** The keys of the forced releases of its grants: their records go with this one. */
+  readonly breaks?: readonly string[];
 }
 
-/** The last forced release of a lock. */
+/** A forced release of a lock. */
 export interface BreakRecord {
   readonly token: Token;
   readonly slot: number;

@@ -25,7 +25,9 @@ export function transfer(draft: Draft, command: TransferCommand): TransferOutcom
     if (holder !== undefined) replaceHolder(lock, command, [{ ...holder, ...to, owner, inbox }]);
   }
   draft.requireAlive(command.session);
-  draft.putRequest(to, { ...known, inbox: command.inbox });
+  // What was broken before stays with the request it was taken from.
+  const { state, locks, lockDelayMs, how } = known;
+  draft.putRequest(to, { state, locks, lockDelayMs, how, inbox });
   if (forget) draft.deleteRequest(command);
   else draft.putRequest(command, { ...known, state: 'done', how: 'transferred' });
   return { kind: 'transferred', grants };

@@ -1,6 +1,6 @@
 import type { RequestId } from '../core/commands.ts';
 import {
-  breakKey,
+  breakPrefix,
   encodeName,
   LOCK_PREFIX,
   lockKey,
@@ -17,7 +17,7 @@ import {
   type Holder,
   type LockRecord,
 } from '../core/records.ts';
-import type { Engine, Entry, ReadResult } from '../engines/engine.ts';
+import type { Engine, Entry } from '../engines/engine.ts';
 import { InvalidArgumentError } from '../errors.ts';
 import type { BreakTarget, LockState } from './service.ts';
 
@@ -87,21 +87,30 @@ export async function positionOf(engine: Engine, id: RequestId, name: string): P
 
 async function stateOf(engine: Engine, names: readonly string[]): Promise<LockState[]> {
   const read = await engine.read({
-    keys: names.flatMap((name) => [lockKey(name), breakKey(name)]),
-    ranges: names.map((name) => ({ prefix: waitPrefix(name), limit: WAITERS_SHOWN })),
+    keys: names.map(lockKey),
+    ranges: [
+      ...names.map((name) => ({ prefix: waitPrefix(name), limit: WAITERS_SHOWN })),
+      ...names.map((name) => ({ prefix: breakPrefix(name), limit: 1 })),
+    ],
   });
-  return names.map((name, i) => toState(name, read, i));
+  return names.map((name, i) => {
+    const [waiters = [], breaks = []] = [read.ranges[i], read.ranges[names.length + i]];
+    return toState(name, read.entries.get(lockKey(name)), waiters, breaks[0]);
+  });
 }
 
-function toState(name: string, { entries, ranges }: ReadResult, index: number): LockState {
-  const entry = entries.get(lockKey(name));
-  const lastBreak = entries.get(breakKey(name));
+function toState(
+  name: string,
+  entry: Entry | undefined,
+  first: readonly Entry[],
+  lastBreak: Entry | undefined,
+): LockState {
   const record: LockRecord | null =
     entry === undefined ? null : decodeLock(entry.key, entry.value, entry.version);
   const holders = (record?.holders ?? []).flatMap(({ token, slot, mode, owner, ghost }) =>
     token === undefined ? [] : [{ token, slot, mode, owner, lockDelay: ghost }],
   );
-  const waiters = (ranges[index] ?? []).map(({ key, value }) => {
+  const waiters = first.map(({ key, value }) => {
     const { mode, owner } = decodeWaiter(key, value);
     return { mode, owner };
   });

@@ -138,7 +138,8 @@ export class LockNode implements LockService {
 
   async cancel(id: RequestId, names: readonly string[], forget: boolean): Promise<CancelOutcome> {
     this.#waitingRoom.remove(id);
-    return (await this.#committer.submit({ kind: 'cancel', ...idOf(id), names, forget })).outcome;
+    const inbox = this.#inbox;
+    return (await this.#committer.submit({ kind: 'cancel', ...idOf(id), names, inbox, forget })).outcome;
   }
 
   async transfer(
@@ -190,7 +191,10 @@ export class LockNode implements LockService {
   listen(session: string, listener: (event: SessionEvent) => void): () => void {
     this.#listeners.set(session, listener);
     return () => {
-      if (this.#listeners.get(session) === listener) this.#listeners.delete(session);
+      if (this.#listeners.get(session) !== listener) return;
+      this.#listeners.delete(session);
+      // Whoever comes back to listen asks again for what waits, and may do so at another node.
+      this.#waitingRoom.removeSession(session);
     };
   }
 

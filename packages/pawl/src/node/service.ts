@@ -82,7 +82,10 @@ export interface LockState {
   readonly waiting: number;
   /** The first in line, in order. */
   readonly waiters: readonly { readonly mode: Mode; readonly owner: Owner }[];
-  /** The last forced release of this lock, if there was one. */
+  /**
+   * The forced release of the newest grant that was taken away, if there was one. It is remembered until the session that held ends, or
+   * until its holder has the request forgotten.
+   */
   readonly lastBreak: BreakRecord | null;
 }
 

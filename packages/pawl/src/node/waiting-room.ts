@@ -36,7 +36,7 @@ export class WaitingRoom {
     this.#waiters.delete(keyOf(id));
   }
 
-  /** Removes all waiters of a session that has ended. */
+  /** Removes all waiters of a session that has ended, or that nobody here listens for any more. */
   removeSession(session: string): void {
     for (const waiter of [...this.#waiters.values()]) if (waiter.session === session) this.remove(waiter);
   }
@@ -46,7 +46,8 @@ export class WaitingRoom {
     const waiter = this.#waiters.get(keyOf(news.to));
     if (waiter === undefined) return;
     if (news.kind === 'granted') this.#options.onGranted(news.to, news.grants);
-    else this.#options.onClaim(waiter);
+    else if (news.kind === 'claim') this.#options.onClaim(waiter);
+    else this.remove(news.to);
   }
 
   close(): void {

@@ -41,5 +41,5 @@ export function tokenOf(world: World, name: string, session: string, request: st
 
 export function cancel(world: World, session: string, request: string, forget = false) {
   const names = world.request({ session, request })?.locks.map((lock) => lock.name) ?? [];
-  return { kind: 'cancel', session, request, names, forget } as const;
+  return { kind: 'cancel', session, request, names, inbox: 'inbox', forget } as const;
 }

@@ -12,7 +12,7 @@ describe('a command', () => {
   it.each<[Command, readonly string[], readonly RequestId[]]>([
     [acquire('s', 'r', names), names, [id]],
     [{ kind: 'release', ...id, names, tokens: [1n, 2n], forget: false }, names, [id]],
-    [{ kind: 'cancel', ...id, names, forget: false }, names, [id]],
+    [{ kind: 'cancel', ...id, names, inbox: 'i', forget: false }, names, [id]],
     [{ kind: 'bury', ...id, names, ghost: null }, names, [id]],
     [{ kind: 'break', ...id, name: 'x', token: 1n, reason: '', by: '', atMs: 0 }, ['x'], [id]],
     [

@@ -1,4 +1,4 @@
-import { LOCK_PREFIX, nameOfKey, requestOfKey } from '../../src/core/names.ts';
+import { BREAK_PREFIX, LOCK_PREFIX, nameOfKey, requestOfKey } from '../../src/core/names.ts';
 import { decodeRequest, type Holder } from '../../src/core/records.ts';
 import type { World } from './world.ts';
 
@@ -107,8 +107,11 @@ export class Watcher {
   /** S6: requests, waiters and holders belong to each other, one to one. */
   #checkRequests(held: ReadonlySet<string>, waiting: ReadonlyMap<string, number>): void {
     const places = new Set<string>();
+    const breaks = new Set(this.#world.store.list(BREAK_PREFIX, 100_000).map(({ key }) => key));
     const holding = new Set([...held].map((id) => id.slice(0, id.lastIndexOf('/'))));
     for (const { key, value } of this.#world.store.list('req/', 100_000)) {
+      if (value.includes('"breaks"'))
+        for (const broken of decodeRequest(key, value).breaks ?? []) breaks.delete(broken);
       if (value.startsWith('{"state":"done"')) continue;
       const { state, locks } = decodeRequest(key, value);
       const session = key.split('/')[1] ?? '';
@@ -123,6 +126,7 @@ export class Watcher {
         }
       }
     }
+    if (breaks.size > 0) throw new Violation(`S6: nobody owns ${[...breaks]}`);
     for (const place of waiting.keys()) {
       if (!places.has(place)) throw new Violation(`S6: ${place} waits and nobody owns it`);
     }

@@ -50,6 +50,10 @@ const mutations: [string, (write: ConditionalWrite) => ConditionalWrite][] = [
     (write) => ({ ...write, deletes: write.deletes.filter((key) => !key.startsWith('wait/')) }),
   ],
   [
+    'forced releases are not deleted',
+    (write) => ({ ...write, deletes: write.deletes.filter((key) => !key.startsWith('break/')) }),
+  ],
+  [
     'waiters are not stored',
     (write) => ({ ...write, puts: write.puts.filter(({ key }) => !key.startsWith('wait/')) }),
   ],

@@ -30,7 +30,7 @@ describe('the core', () => {
     const world = worldWith('a', 'b');
     world.run(acquire('a', 'r1', ['x', 'y']));
     world.run(acquire('b', 'r1', 'z'));
-    expect(world.run({ kind: 'cancel', session: 'a', request: 'r1', names: ['z'], forget: true })).toEqual({
+    expect(world.run({ ...cancel(world, 'a', 'r1', true), names: ['z'] })).toEqual({
       kind: 'cancelled',
       wasGranted: true,
     });

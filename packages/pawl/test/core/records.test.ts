@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { News } from '../../src/core/commands.ts';
 import {
   breakKey,
+  breakPrefix,
   decodeName,
   encodeName,
   lockKey,
@@ -25,6 +26,7 @@ import {
   type RequestRecord,
   type Waiter,
 } from '../../src/core/records.ts';
+import { MAX_TOKEN } from '../../src/token.ts';
 
 const corrupt = (what: string) =>
   expect.objectContaining({ code: 'PAWL_STORE_CORRUPT', message: expect.stringContaining(what) });
@@ -55,6 +57,7 @@ const asked = { name: 'x', mode: 'exclusive', permits: null, ticket: 4 } as cons
 const requests: RequestRecord[] = [
   { state: 'waiting', locks: [asked, { ...asked, permits: 3 }], lockDelayMs: 0, inbox: 'i', how: null },
   { state: 'done', locks: [{ ...asked, ticket: null }], lockDelayMs: 0, how: 'released' },
+  { state: 'done', locks: [], lockDelayMs: 0, how: 'broken', breaks: [breakKey('x', 7n, 0)] },
 ];
 const broken = { token: 7n, slot: 1, by: 'me', reason: 'why', atMs: 5, owner: { host: 'h' } };
 const record: LockRecord = { permits: null, holders: [holder], nextTicket: 3, waiting: 1, nextShared: 0 };
@@ -118,14 +121,21 @@ describe('names', () => {
     expect(encodeName('Az0_.:-')).toBe('Az0_.:-');
     expect(encodeName('a/b c')).toBe('a%2Fb%20c');
     expect(encodeName('\n%é')).toBe('%0A%25%C3%A9');
-    expect([lockKey('a/b'), breakKey('a/b'), waitKey('a/b', 12)]).toEqual([
+    expect([lockKey('a/b'), breakKey('a/b', 7n, 2), waitKey('a/b', 12)]).toEqual([
       'lock/a%2Fb',
-      'break/a%2Fb',
+      'break/a%2Fb/9223372036854775800-2',
       'wait/a%2Fb/0000000000000012',
     ]);
-    expect([nameOfKey(lockKey('a/b')), nameOfKey(breakKey('lock/é'))]).toEqual(['a/b', 'lock/é']);
+    expect([nameOfKey(lockKey('a/b')), nameOfKey(lockKey('lock/é'))]).toEqual(['a/b', 'lock/é']);
     expect(requestKey('s', 'a/b')).toBe('req/s/a%2Fb');
     expect(requestOfKey(requestKey('s', 'a/b'))).toBe('a/b');
+  });
+
+  it('of forced releases stand in keys so that the newest grant comes first', () => {
+    const tokens = [MAX_TOKEN, 10n ** 18n, 100n, 99n, 10n, 9n, 1n];
+    const keys = tokens.map((token) => breakKey('x', token, 0));
+    expect(keys.toSorted()).toEqual(keys);
+    expect(keys.every((key) => key.startsWith(breakPrefix('x')))).toBe(true);
   });
 });
 
@@ -179,6 +189,15 @@ describe('records', () => {
   );
 });
 
+describe('a request', () => {
+  it('whose forced releases are no keys of such, and would be deleted with it, is corrupt', () => {
+    for (const breaks of [null, 'break/x/1-0', [7], ['lock/x'], ['break/x/1-0', 'req/s/r'], {}])
+      expect(() => decodeRequest('k', JSON.stringify({ ...requests[2], breaks })), String(breaks)).toThrow(
+        corrupt('"k"'),
+      );
+  });
+});
+
 describe('news', () => {
   const to = { session: 's', request: 'r' };
 
@@ -204,11 +223,15 @@ describe('news', () => {
 
   it('of other kinds come as they were sent, and what cannot be read is none', () => {
     const told: News = { kind: 'broken', to, name: 'x', reason: 'why' };
-    for (const each of [told, { kind: 'claim', to } as const])
+    for (const each of [told, { kind: 'claim', to } as const, { kind: 'cancelled', to } as const])
       expect(decodeNews(encodeNews(each), 9n)).toEqual(each);
     expect(decodeNews('{"kind":', 9n)).toBeUndefined();
     const grant = { name: 'x', mode: 'shared', slot: 2, token: '7' };
-    for (const each of [told, { kind: 'claim', to }, { kind: 'granted', to, grants: [grant] }]) {
+    const alike = [
+      { kind: 'claim', to },
+      { kind: 'cancelled', to },
+    ];
+    for (const each of [told, ...alike, { kind: 'granted', to, grants: [grant] }]) {
       expect(decodeNews(JSON.stringify(each), 9n)).toBeDefined();
       for (const spoiled of [...spoiledOf(each), { ...each, kind: 'x' }])
         expect(decodeNews(JSON.stringify(spoiled), 9n), JSON.stringify(spoiled)).toBeUndefined();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/core/decide.ts';
 import { decodeBreak } from '../../src/core/records.ts';
-import { acquire, release, tokenOf } from './commands.ts';
+import { acquire, cancel, release, tokenOf } from './commands.ts';
 import { newsOf, worldWith } from './views.ts';
 import type { World } from './world.ts';
 
@@ -97,6 +97,17 @@ describe('an acquire, once more', () => {
       ['granted', 'b'],
       ['granted', 'c'],
     ]);
+  });
+
+  it('S6: is told where it waits when it is cancelled at another node, and only then', async () => {
+    const world = worldWith('ab');
+    world.run(acquire('a', 'r', 'x'));
+    for (const inbox of ['inbox', 'elsewhere']) {
+      const waits = acquire('b', inbox, ['x', 'y'], { inbox: 'inbox' });
+      expect(world.run(waits).kind).toBe('queued');
+      world.run({ ...cancel(world, 'b', inbox, true), inbox });
+    }
+    expect(await newsOf(world)).toEqual([{ kind: 'cancelled', to: { session: 'b', request: 'elsewhere' } }]);
   });
 
   it('L2: from another node a waiter for several locks still waits for several', () => {

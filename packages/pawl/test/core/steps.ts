@@ -184,8 +184,17 @@ export class Player {
     world.nowMs += 301;
     world.store.expire(world.nowMs);
     this.sweep();
-    const left = world.store.list('lock/', 10).length + world.store.list('wait/', 10).length;
-    if (left > 0) throw new Violation('S6: something was left behind');
+    this.#checkLeft(['lock/', 'wait/']);
+    // What is remembered of requests and forced releases goes with their sessions.
+    world.nowMs += TTL_MS;
+    world.store.expire(world.nowMs);
+    this.sweep();
+    this.#checkLeft(['']);
+  }
+
+  #checkLeft(prefixes: readonly string[]): void {
+    const left = prefixes.flatMap((prefix) => this.#world.store.list(prefix, 10));
+    if (left.length > 0) throw new Violation(`S6: ${left.map(({ key }) => key)} was left behind`);
   }
 
   #acquire(one: Step, meanwhile?: () => void): void {
@@ -243,6 +252,7 @@ export class Player {
     const tokens = names.map((name) => tokenOf(this.#world, name, known.session, known.request) ?? 1n);
     const to = { session: this.#sessionId(SESSIONS[one.session] ?? ''), request: `r${this.#count++}` };
     const { session, request } = known;
+    const forget = one.shape % 2 === 0;
     const outcome = this.#world.run({
       kind: 'transfer',
       session,
@@ -252,9 +262,10 @@ export class Player {
       to,
       owner: {},
       inbox: 'inbox',
-      forget: false,
+      forget,
     });
     if (outcome.kind === 'notHeld') return;
+    if (forget) this.#requests.splice(this.#requests.indexOf(known), 1);
     this.#requests.push({ ...to, command: { ...known.command, ...to } });
     for (const [i, name] of names.entries()) {
       if (tokenOf(this.#world, name, to.session, to.request) !== tokens[i])

@@ -14,14 +14,32 @@ export function haveEtcd(): boolean {
 /** How long a member may take until it serves, in ms. */
 const READY_LIMIT_MS = 30_000;
 
+/** Files of PEM. */
+export interface EtcdServerTls {
+  readonly cert: string;
+  readonly key: string;
+  /** Who signs the certificates that clients must show. */
+  readonly clientCa: string;
+}
+
+interface Member {
+  readonly client: number;
+  readonly secure: number;
+  readonly peer: number;
+  process: ChildProcess | undefined;
+}
+
 /** Members of etcd of the test's own, on free ports and in a directory of their own. */
 export class EtcdServer {
   readonly #size: number;
+  readonly #tls: EtcdServerTls | undefined;
   readonly #folder = mkdtempSync(join(tmpdir(), 'pawl-etcd-'));
-  readonly #members: { client: number; peer: number; process: ChildProcess | undefined }[] = [];
+  readonly #members: Member[] = [];
 
-  constructor(size = 1) {
+  /** @param tls also listens with TLS, on ports of its own. */
+  constructor(size = 1, tls?: EtcdServerTls) {
     this.#size = size;
+    this.#tls = tls;
   }
 
   get endpoints(): string[] {
@@ -32,9 +50,15 @@ export class EtcdServer {
     return this.#member(member).client;
   }
 
+  /** Where a member listens with TLS, on every address of this machine. */
+  securePort(member: number): number {
+    return this.#member(member).secure;
+  }
+
   async start(): Promise<void> {
     for (let i = 0; i < this.#size; i += 1) {
-      this.#members.push({ client: await freePort(), peer: await freePort(), process: undefined });
+      const [client, secure, peer] = [await freePort(), await freePort(), await freePort()];
+      this.#members.push({ client, secure, peer, process: undefined });
     }
     await Promise.all(this.#members.map((_, i) => this.startMember(i)));
   }
@@ -44,15 +68,17 @@ export class EtcdServer {
     const member = this.#member(index);
     const cluster = this.#members.map(({ peer }, i) => `member-${i}=http://127.0.0.1:${peer}`).join(',');
     const [client, peer] = [`http://127.0.0.1:${member.client}`, `http://127.0.0.1:${member.peer}`];
+    const secure = this.#tls === undefined ? [] : [`https://0.0.0.0:${member.secure}`];
     const flags = {
       name: `member-${index}`,
       'data-dir': join(this.#folder, `member-${index}`),
-      'listen-client-urls': client,
+      'listen-client-urls': [client, ...secure].join(','),
       'advertise-client-urls': client,
       'listen-peer-urls': peer,
       'initial-advertise-peer-urls': peer,
       'initial-cluster': cluster,
       'log-level': 'error',
+      ...tlsFlags(this.#tls),
     };
     const args = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
     const server = spawn('etcd', args, {
@@ -89,11 +115,17 @@ export class EtcdServer {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  #member(index: number): { client: number; peer: number; process: ChildProcess | undefined } {
+  #member(index: number): Member {
     const member = this.#members[index];
     if (member === undefined) throw new Error(`There is no member ${index}.`);
     return member;
   }
+}
+
+function tlsFlags(tls: EtcdServerTls | undefined): Record<string, string> {
+  if (tls === undefined) return {};
+  const { cert, key, clientCa } = tls;
+  return { 'cert-file': cert, 'key-file': key, 'trusted-ca-file': clientCa, 'client-cert-auth': 'true' };
 }
 
 async function isHealthy(client: string): Promise<boolean> {

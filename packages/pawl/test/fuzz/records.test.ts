@@ -39,6 +39,7 @@ const STORED = {
       lockDelayMs: nat,
       inbox: fc.string(),
       how: fc.constantFrom('released', 'cancelled', 'broken', 'transferred', null),
+      breaks: fc.array(fc.constantFrom('break/x/9223372036854775800-0', 'break/y/1-2'), { maxLength: 2 }),
     },
     { requiredKeys: ['state', 'locks', 'lockDelayMs', 'how'] },
   ),
@@ -76,7 +77,8 @@ const FITS: { readonly [K in keyof typeof STORED]: (read: never) => boolean } = 
     ) &&
     isCount(each.lockDelayMs) &&
     (each.inbox === undefined || typeof each.inbox === 'string') &&
-    [null, 'released', 'cancelled', 'broken', 'transferred'].includes(each.how),
+    [null, 'released', 'cancelled', 'broken', 'transferred'].includes(each.how) &&
+    (each.breaks ?? []).every((key) => typeof key === 'string' && key.startsWith('break/')),
   break: (each: records.BreakRecord) =>
     isToken(each.token) &&
     isCount(each.slot) &&
@@ -173,7 +175,7 @@ describe('stored records', () => {
     const grants = fc.array(fc.record({ name: text, mode, slot: nat, token }), { maxLength: 3 });
     const news = fc.oneof(
       fc.record({ kind: fc.constant('granted'), to, grants }),
-      fc.record({ kind: fc.constant('claim'), to }),
+      fc.record({ kind: fc.constantFrom('claim', 'cancelled'), to }),
       fc.record({ kind: fc.constant('broken'), to, name: text, reason: text }),
     );
     fc.assert(
@@ -189,11 +191,11 @@ describe('stored records', () => {
         if (read === undefined) return;
         expect([typeof read.to.session, typeof read.to.request]).toEqual(['string', 'string']);
         if (read.kind === 'broken') expect(typeof read.name).toBe('string');
-        else if (read.kind === 'claim') expect(read.kind).toBe('claim');
-        else
+        else if (read.kind === 'granted')
           expect(read.grants.every((each) => typeof each.name === 'string' && isToken(each.token))).toBe(
             true,
           );
+        else expect(['claim', 'cancelled']).toContain(read.kind);
       }),
       { numRuns: RUNS },
     );

@@ -119,23 +119,6 @@ describe('a node whose engine does not do as it should', () => {
     for (const name of ['x', 'y']) expect((await setup.node.inspect(name)).holders).toEqual([]);
   });
 
-  it('a waiter that was cancelled at another node costs a poll, and is told nothing', async () => {
-    const one = new NodeSetup();
-    const other = new NodeSetup(one);
-    const session = await one.openSession();
-    const first = newRequest(session);
-    const grant = granted(await one.acquireAs(first, X));
-    const waiter = newRequest(session);
-    await one.acquireAs(waiter, X, true);
-    const heard: string[] = [];
-    one.node.listen(session, (event) => heard.push(event.kind));
-    await other.node.cancel(waiter, ['x'], true);
-    await one.node.release(first, [grant], true);
-    await one.time.advance(1200);
-    expect(heard).toEqual([]);
-    expect((await one.node.inspect('x')).holders).toEqual([]);
-  });
-
   it('polls no more once nobody waits, also where the last went while it looked', async () => {
     const setup = new NodeSetup();
     const session = await setup.openSession();

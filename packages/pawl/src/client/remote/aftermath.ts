@@ -13,11 +13,12 @@ export async function releaseHappened(
   grants: readonly NamedToken[],
 ): Promise<boolean> {
   try {
-    if (!(await service.keepAlive(session, [])).alive) return false;
     const states = await Promise.all(grants.map(({ name }) => service.inspect(name)));
-    return states.every(
-      ({ lastBreak }, i) => lastBreak === null || lastBreak.token < (grants[i]?.token ?? 0n),
+    const broken = states.some(
+      ({ lastBreak }, i) => lastBreak !== null && lastBreak.token >= (grants[i]?.token ?? 0n),
     );
+    // A session that lives now lived when its locks were looked at, and until it ends what was broken is remembered.
+    return !broken && (await service.keepAlive(session, [])).alive;
   } catch (error) {
     // Whoever may acquire need not be allowed to look.
     if (isPawlError(error) && error.code === 'PAWL_FORBIDDEN') return false;

@@ -12,7 +12,9 @@ import {
 import type { Clock } from '../../clock.ts';
 import { ClosedError, EngineUnavailableError } from '../../errors.ts';
 import { type Endpoint, type EtcdAddress, parseEndpoints } from './endpoints.ts';
-import { decodeAuthenticate, encodeAuthenticate } from './messages.ts';
+import { decodeAuthenticate, encodeAuthenticate, encodeNothing } from './messages.ts';
+import { tlsCredentials } from './tls.ts';
+import { CHECK_MEMBERS, UnreachableError } from './unreachable.ts';
 
 /** A method of etcd's API, with the encoding of what it takes and gives. */
 export interface Method<Request, Answer> {
@@ -27,9 +29,17 @@ const authenticate: Method<{ user: string; password: string }, string> = {
   decode: decodeAuthenticate,
 };
 
-/** How long a call may take to be answered, and a member to be reached, in ms. */
+/** What every server of gRPC answers, whoever asks. */
+const health: Method<null, true> = {
+  path: '/grpc.health.v1.Health/Check',
+  encode: encodeNothing,
+  decode: () => true,
+};
+
+/** How long a call may take to be answered, a member to be reached, and the reason why it was not to be told, in ms. */
 const ANSWER_LIMIT_MS = 5000;
 const CONNECT_LIMIT_MS = 1500;
+const REASON_LIMIT_MS = 250;
 const CHANNEL_OPTIONS = {
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1000,
@@ -71,8 +81,7 @@ export class EtcdConnection {
     this.clock = clock;
     this.#address = address;
     this.#endpoints = parseEndpoints(address);
-    const { ca, key, cert } = address.tls ?? {};
-    this.#credentials = credentials.createSsl(toBuffer(ca), toBuffer(key), toBuffer(cert));
+    this.#credentials = tlsCredentials(address.tls ?? {});
   }
 
   /**
@@ -91,7 +100,7 @@ export class EtcdConnection {
       const member = this.#current;
       const client = this.#client();
       try {
-        await this.#reached(client);
+        await this.#reach(client, member);
         const metadata = await this.#metadata(client);
         sent = true;
         return await this.#send(client, method, request, metadata);
@@ -117,7 +126,7 @@ export class EtcdConnection {
     const member = this.#current;
     const client = this.#client();
     try {
-      await this.#reached(client);
+      await this.#reach(client, member);
       const metadata = await this.#metadata(client);
       const stream = client.makeBidiStreamRequest(method.path, method.encode, method.decode, metadata);
       // One that nobody needs any more is cancelled before anybody listens, which is an error too.
@@ -157,15 +166,26 @@ export class EtcdConnection {
     return client;
   }
 
-  #reached(client: Client): Promise<void> {
-    if (client.getChannel().getConnectivityState(true) === connectivityState.READY) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      const deadline = new Date(this.clock.wallMs() + CONNECT_LIMIT_MS);
-      client.waitForReady(deadline, (error) => {
-        if (error === undefined) resolve();
-        else reject(Object.assign(error, { code: status.UNAVAILABLE }));
-      });
-    });
+  async #reach(client: Client, member: number): Promise<void> {
+    if (await this.#isReady(client)) return;
+    // Whoever waits for a connection is not told why there is none; a call that needs it is.
+    try {
+      await this.#send(client, health, null, new Metadata(), REASON_LIMIT_MS);
+    } catch (error) {
+      if (this.#closed) throw new ClosedError('The etcd engine');
+      const code = codeOf(error);
+      if (!MOVE_ON.has(code)) return;
+      const { target, secure } = this.#endpoints[member] ?? { target: 'it', secure: false };
+      const silent = `no answer within ${CONNECT_LIMIT_MS} ms`;
+      throw new UnreachableError(target, code === status.UNAVAILABLE ? detailsOf(error) : silent, secure);
+    }
+  }
+
+  #isReady(client: Client): Promise<boolean> {
+    if (client.getChannel().getConnectivityState(true) === connectivityState.READY)
+      return Promise.resolve(true);
+    const deadline = new Date(this.clock.wallMs() + CONNECT_LIMIT_MS);
+    return new Promise((resolve) => client.waitForReady(deadline, (error) => resolve(error === undefined)));
   }
 
   async #metadata(client: Client): Promise<Metadata> {
@@ -189,9 +209,10 @@ export class EtcdConnection {
     { path, encode, decode }: Method<Request, Answer>,
     request: Request,
     metadata: Metadata,
+    limitMs = ANSWER_LIMIT_MS,
   ): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const options: CallOptions = { deadline: this.clock.wallMs() + ANSWER_LIMIT_MS };
+      const options: CallOptions = { deadline: this.clock.wallMs() + limitMs };
       client.makeUnaryRequest(path, encode, decode, request, metadata, options, (error, answer) => {
         if (error !== null) reject(error);
         else if (answer === undefined) reject(new Error('etcd answered with nothing'));
@@ -202,11 +223,22 @@ export class EtcdConnection {
 }
 
 function unavailable(error: unknown, sent: boolean): EngineUnavailableError {
-  const said =
-    error instanceof Error ? ((error as Partial<ServiceError>).details ?? error.message) : String(error);
+  const said = detailsOf(error);
   const outcome = sent && !REFUSED.has(codeOf(error)) ? 'indefinite' : 'definite';
-  const message = `etcd did not do what was asked: ${said}. Check that most of its members are up and can be written.`;
+  const message = `etcd did not do what was asked: ${said}. ${adviceOn(error, said)}`;
   return new EngineUnavailableError(message, outcome, { cause: error });
+}
+
+function adviceOn(error: unknown, said: string): string {
+  if (error instanceof UnreachableError) return error.advice;
+  const account = REFUSED.has(codeOf(error)) && /user|password|permission|authenticat/i.test(said);
+  return account
+    ? 'Check user and password, and that this user may read and write the keys under the prefix.'
+    : CHECK_MEMBERS;
+}
+
+function detailsOf(error: unknown): string {
+  return error instanceof Error ? ((error as Partial<ServiceError>).details ?? error.message) : String(error);
 }
 
 /** The status of gRPC, of an error of this module or of what it was made from. */
@@ -215,10 +247,6 @@ export function codeOf(error: unknown): number {
   const { code } = error as Partial<ServiceError>;
   if (typeof code === 'number') return code;
   return error.cause === undefined ? status.UNKNOWN : codeOf(error.cause);
-}
-
-function toBuffer(pem: Uint8Array | string | undefined): Buffer | null {
-  return pem === undefined ? null : Buffer.from(pem);
 }
 
 function ignore(): void {}
