@@ -1,10 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { describe } from 'vitest';
+import { afterAll, beforeAll, describe } from 'vitest';
 import { World } from './world.ts';
 
 /** All tests of this folder that run in simulated time, once more: code written for `open` runs on `connect`. */
 
-World.node = 'remote';
+beforeAll(() => {
+  World.node = 'remote';
+});
+afterAll(() => {
+  World.node = 'local';
+});
 
 const suites = readdirSync(new URL('.', import.meta.url)).filter(
   (file) =>
@@ -15,6 +20,7 @@ const suites = readdirSync(new URL('.', import.meta.url)).filter(
 
 for (const suite of suites.map((file) => file.replace('.test.ts', ''))) {
   describe(`over a server: ${suite}`, async () => {
-    await import(`./${suite}.test.ts`);
+    // As a module of its own: the suite itself may have run in this process.
+    await import(`./${suite}.test.ts?over-a-server`);
   });
 }
