@@ -139,6 +139,7 @@ class Run {
     await this.#time.advance(ms);
     this.#watcher.check();
     this.#workload.check();
+    this.#workload.observations.look();
     if (this.#rejection !== undefined) throw new Violation(`C6: an unhandled rejection: ${this.#rejection}`);
   }
 

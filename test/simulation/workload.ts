@@ -5,7 +5,7 @@ import { Fence, StaleTokenError } from '../../packages/pawl/src/fences/index.ts'
 import type { GrantSeen, SimulatedTime } from '../../packages/pawl/src/testing/index.ts';
 import type { Chance } from './chance.ts';
 import type { StoreWatcher } from './invariants.ts';
-import { Observations, type ObservedGrant } from './observations.ts';
+import { type Granted, Observations, type ObservedAcquire } from './observations.ts';
 import type { SimulatedProcess } from './process.ts';
 import { type Timeline, Violation } from './timeline.ts';
 
@@ -37,7 +37,7 @@ export class Workload {
   readonly #running = new Map<string, SimulatedProcess>();
   #failure: unknown;
   #clients = 0;
-  readonly #forgotten: { readonly lease: Lease; readonly seen: ObservedGrant }[] = [];
+  readonly #forgotten: { readonly lease: Lease; readonly seen: ObservedAcquire }[] = [];
   /** Nobody forgets a lease any more. */
   careful = false;
   /** Whoever is through with what it does ends. */
@@ -45,7 +45,7 @@ export class Workload {
 
   constructor(options: WorkloadOptions) {
     this.#options = options;
-    this.observations = new Observations(options.time);
+    this.observations = new Observations(options.time, () => options.watcher.asked());
   }
 
   /** Clients in this process, who go on until the workload is over or the process dies. */
@@ -113,16 +113,20 @@ export class Workload {
     const abort = new AbortController();
     if (chance.happens(0.1)) process.clock.setTimer(chance.from(1, 800), () => abort.abort());
     const askedAtMs = time.nowMs;
-    const lease = await process.pawl.acquire(lock, {
+    const settings = {
       ttlMs: chance.pick([1000, 3000]),
       waitMs: chance.pick([0, 200, 2000, undefined]),
       lockDelayMs: chance.happens(0.2) ? 500 : 0,
       // Of one lock all barge or none does.
       barging: lock === 'c',
       signal: abort.signal,
-    });
+    };
+    const about = { waits: settings.waitMs !== 0, barging: settings.barging };
+    const seen = this.observations.asked(client, [lock], about);
+    const { owner } = seen;
+    const lease = await seen.answered(process.pawl.acquire(lock, { ...settings, owner }), grantOf);
     timeline.note('granted', `${client} ${lock} token ${lease.token}`);
-    await this.#work(process, client, lock, lease, askedAtMs);
+    await this.#work(process, client, lock, lease, seen, askedAtMs);
   }
 
   async #work(
@@ -130,11 +134,11 @@ export class Workload {
     client: string,
     lock: string,
     lease: Lease,
+    seen: ObservedAcquire,
     askedAtMs: number,
   ): Promise<void> {
     const { chance, time, timeline } = this.#options;
     const resource = this.#resource(lock);
-    const seen = this.observations.granted(lock, lease.token, client, askedAtMs);
     const grantedAtMs = time.nowMs;
     let heldUntilMs = grantedAtMs;
     const look = () => {
@@ -180,17 +184,20 @@ export class Workload {
   async #shared(process: SimulatedProcess, client: string): Promise<void> {
     const { chance } = this.#options;
     const mode = chance.happens(0.8) ? 'shared' : 'exclusive';
-    const lease = await process.pawl.acquire('shared', { ttlMs: 2000, waitMs: 3000, mode });
+    const seen = this.observations.asked(client, ['shared'], { mode, waits: true });
+    const settings = { ttlMs: 2000, waitMs: 3000, mode, owner: seen.owner } as const;
+    const lease = await seen.answered(process.pawl.acquire('shared', settings), grantOf);
     await sleep(process.clock, chance.from(1, 300));
     this.#assertTrue(client, 'shared', lease);
-    await lease.release();
+    seen.held();
+    await seen.release(() => lease.release());
   }
 
   async #permit(process: SimulatedProcess, client: string): Promise<void> {
-    const { chance, time } = this.#options;
-    const askedAtMs = time.nowMs;
-    const lease = await process.pawl.semaphore('permits', 3).acquire({ ttlMs: 2000, waitMs: 3000 });
-    const seen = this.observations.granted(`permits, slot ${lease.slot}`, lease.token, client, askedAtMs);
+    const { chance } = this.#options;
+    const seen = this.observations.asked(client, ['permits'], { permits: 3, waits: true });
+    const settings = { ttlMs: 2000, waitMs: 3000, owner: seen.owner };
+    const lease = await seen.answered(process.pawl.semaphore('permits', 3).acquire(settings), grantOf);
     await sleep(process.clock, chance.from(1, 300));
     this.#assertTrue(client, 'permits', lease);
     seen.held();
@@ -198,17 +205,14 @@ export class Workload {
   }
 
   async #several(process: SimulatedProcess, client: string): Promise<void> {
-    const { chance, time, timeline } = this.#options;
-    const askedAtMs = time.nowMs;
+    const { chance, timeline } = this.#options;
     const names = chance.happens(0.5) ? ['a', 'b'] : ['b', 'a', 'd'];
-    const leases: LeaseSet = await process.pawl.acquireAll(names, { ttlMs: 2000, waitMs: 5000 });
+    const seen = this.observations.asked(client, names, { waits: true });
+    const settings = { ttlMs: 2000, waitMs: 5000, owner: seen.owner };
+    const leases = await seen.answered(process.pawl.acquireAll(names, settings), grantsOf);
     timeline.note('granted', `${client} ${names.join(' and ')}`);
-    const seen = [...leases.tokens].map(([lock, token]) =>
-      this.observations.granted(lock, token, client, askedAtMs),
-    );
     await sleep(process.clock, chance.from(1, 200));
-    const release = leases.release();
-    await Promise.all(seen.map((each) => each.release(() => release)));
+    await seen.release(() => leases.release());
   }
 
   /** S7: whoever holds the lock has the highest token, and is not refused. */
@@ -252,4 +256,12 @@ export class Workload {
     }
     return resource;
   }
+}
+
+function grantOf({ name, token, slot }: Lease): readonly Granted[] {
+  return [{ lock: name, token, slot }];
+}
+
+function grantsOf({ tokens }: LeaseSet): readonly Granted[] {
+  return [...tokens].map(([lock, token]) => ({ lock, token, slot: 0 }));
 }

@@ -6,7 +6,7 @@ import { Recording, type Said } from './recording.ts';
 function heard(name: string, token: string, atMs: number, lines = 8): Recording {
   const client = `${name}.0`;
   const said: Said[] = [
-    { kind: 'call', id: 0, atMs, operation: { kind: 'acquire', lock: 'x', client } },
+    { kind: 'call', id: 0, atMs, operation: { kind: 'acquire', lock: 'x', client, waits: true } },
     { kind: 'return', id: 0, atMs: atMs + 1, reply: token },
     { kind: 'call', id: 1, atMs: atMs + 2, operation: { kind: 'write', resource: 'x', token, client } },
     { kind: 'return', id: 1, atMs: atMs + 3, reply: 'accepted' },
@@ -33,6 +33,19 @@ function verdict(...recordings: Recording[]): string[] {
   return checkLinearizable(recordings.flatMap((each) => each.operations())).map(({ of }) => of);
 }
 
+/** One worker that was granted nothing. */
+function failed(name: string, reply: string, atMs: number, waits = false): Recording {
+  const recording = new Recording(name);
+  recording.hear({
+    kind: 'call',
+    id: 0,
+    atMs,
+    operation: { kind: 'acquire', lock: 'x', client: name, waits },
+  });
+  recording.hear({ kind: 'return', id: 0, atMs: atMs + 1, reply });
+  return recording;
+}
+
 describe('what workers say', () => {
   it('is a history of grants, releases and writes', () => {
     expect(
@@ -50,6 +63,16 @@ describe('what workers say', () => {
   it('S1, S2: shows two holders at once, and a token that fell', () => {
     expect(verdict(heard('a', '1', 0), heard('b', '2', 2))).toContain('lock "x"');
     expect(verdict(heard('a', '2', 0), heard('b', '1', 10))).toEqual(['lock "x"', 'resource "x"']);
+  });
+
+  it('S2, S6: a refusal or a time-out needs somebody who holds, or may hold', () => {
+    for (const reply of ['refused', 'timedOut']) {
+      const waits = reply === 'timedOut';
+      expect(verdict(heard('a', '1', 0), failed('b', reply, 3, waits))).toEqual([]);
+      expect(verdict(heard('a', '1', 0), failed('b', reply, 10, waits))).toEqual(['lock "x"']);
+      expect(verdict(heard('a', '1', 0, 2), failed('b', reply, 10, waits))).toEqual([]);
+      expect(verdict(failed('a', 'unknown', 0), failed('b', reply, 10, waits))).toEqual([]);
+    }
   });
 
   it.each([1, 2, 3, 4, 5, 6])('of a worker killed after %i lines, the rest is left open', (lines) => {

@@ -9,12 +9,20 @@ export type Said =
   | { readonly kind: 'ready' | 'done' };
 
 /** An operation before its answer; a token as text. */
-export type Asked = { readonly client: string } & (
-  | { readonly kind: 'acquire'; readonly lock: string }
+export type Asked = {
+  readonly client: string;
+} /** Answered by a token, `refused`, `timedOut` or `unknown`. */ & (
+  | { readonly kind: 'acquire'; readonly lock: string; readonly waits: boolean }
   /** Of what this acquire was granted. */
   | { readonly kind: 'release'; readonly acquire: number }
   | { readonly kind: 'write' | 'raise'; readonly resource: string; readonly token: string }
 );
+
+/**
+ * An acquire that takes longer, in ms, may have begun anew in another session because its own had ended, and be refused because of what the first
+ * still held.
+ */
+const SWIFT_MS = 25;
 
 interface Call {
   readonly atMs: number;
@@ -57,7 +65,7 @@ export class Recording {
     return [...this.#calls].flatMap(([id, { operation, atMs, reply }]): Operation[] => {
       const times = { client: operation.client, calledAtMs: atMs, returnedAtMs: reply?.atMs ?? Infinity };
       if (operation.kind === 'acquire')
-        return this.#held(id, operation.lock, times, reply?.text, released.get(id));
+        return this.#acquired(id, operation, times, reply?.text, released.get(id));
       if (operation.kind === 'release') return [];
       const { kind, resource, token } = operation;
       const text = reply?.text;
@@ -66,20 +74,28 @@ export class Recording {
     });
   }
 
-  /** A grant and what ended it. One that was never heard of explains nothing: no refusal is recorded here. */
-  #held(
+  /** A grant and what ended it; a refusal; or what may have been left behind. */
+  #acquired(
     id: number,
-    lock: string,
+    { client, lock, waits }: Extract<Asked, { kind: 'acquire' }>,
     times: { client: string; calledAtMs: number; returnedAtMs: number },
     reply: string | undefined,
     release: Call | undefined,
   ): Operation[] {
-    if (reply === undefined || !/^\d+$/.test(reply)) return [];
-    const { client } = times;
-    const token = BigInt(reply);
-    // Who holds is all that is known of sessions here, so each grant counts as one.
+    // Who holds is all that is known of sessions here, so each acquire counts as one.
     const session = `${this.#name} ${id}`;
-    const acquire: Operation = { kind: 'acquire', lock, session, reply: token, ...times };
+    const asked = { kind: 'acquire', lock, session, waits, ...times } as const;
+    const end = { kind: 'end', session, client, returnedAtMs: Infinity } as const;
+    if (reply === undefined || !/^\d+$/.test(reply)) {
+      if (reply === 'timedOut') return [{ ...asked, reply: 'refused', leftAtMs: Infinity }];
+      const refused: Operation[] = reply === 'refused' ? [{ ...asked, reply }] : [];
+      if (reply === 'refused' && times.returnedAtMs - times.calledAtMs < SWIFT_MS) return refused;
+      // It may have been granted, or stand in the queue, until its session ends.
+      const left: Operation = { ...asked, reply: 'unknown', returnedAtMs: Infinity };
+      return [...refused, left, { ...end, calledAtMs: times.calledAtMs }];
+    }
+    const token = BigInt(reply);
+    const acquire: Operation = { ...asked, reply: token };
     if (release?.reply !== undefined) {
       const { atMs } = release;
       const returnedAtMs = release.reply.atMs;
@@ -88,7 +104,6 @@ export class Recording {
         { kind: 'release', lock, session, token, reply: 'released', client, calledAtMs: atMs, returnedAtMs },
       ];
     }
-    const calledAtMs = this.#heldUntilMs.get(id) ?? times.returnedAtMs;
-    return [acquire, { kind: 'end', session, client, calledAtMs, returnedAtMs: Infinity }];
+    return [acquire, { ...end, calledAtMs: this.#heldUntilMs.get(id) ?? times.returnedAtMs }];
   }
 }

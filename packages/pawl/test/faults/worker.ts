@@ -9,6 +9,7 @@ import { openStore } from '../../src/cli/store-address.ts';
 import type { Lease } from '../../src/client/lease.ts';
 import { open } from '../../src/client/open.ts';
 import { connect } from '../../src/client/remote/connect.ts';
+import { AcquireTimeoutError, HeldError } from '../../src/errors.ts';
 import { StaleTokenError } from '../../src/fences/index.ts';
 import { sqliteFence } from '../../src/fences/sqlite.ts';
 import type { Asked, Said } from './recording.ts';
@@ -75,10 +76,14 @@ say({ kind: 'ready' });
 async function work(client: string): Promise<void> {
   while (running) {
     const lock = settings.locks[randomInt(settings.locks.length)] ?? '';
-    const acquire = call({ kind: 'acquire', lock, client });
+    // Some do not wait, so that there are refusals.
+    const waits = randomInt(4) > 0;
+    const acquire = call({ kind: 'acquire', lock, client, waits });
     const askedAtMs = nowMs();
     try {
-      const lease = await pawl.acquire(lock, { ttlMs: settings.ttlMs, waitMs: 2000 });
+      const acquiring = pawl.acquire(lock, { ttlMs: settings.ttlMs, waitMs: waits ? 2000 : 0 });
+      acquiring.catch((error) => acquire.answered(failureOf(error)));
+      const lease = await acquiring;
       const grantedAtMs = nowMs();
       const token = String(lease.token);
       acquire.answered(token);
@@ -112,6 +117,12 @@ async function work(client: string): Promise<void> {
       await sleep(20);
     }
   }
+}
+
+/** As the history has it. */
+function failureOf(error: unknown): string {
+  if (error instanceof HeldError) return 'refused';
+  return error instanceof AcquireTimeoutError ? 'timedOut' : 'unknown';
 }
 
 async function release(lease: Lease, acquire: number, client: string): Promise<void> {

@@ -1,11 +1,27 @@
-import type { FencedOperation, LockOperation, Operation } from '../../src/testing/index.ts';
+import type {
+  AcquireOperation,
+  EndOperation,
+  FencedOperation,
+  LockOperation,
+  Operation,
+  ReleaseOperation,
+} from '../../src/testing/index.ts';
 
 /**
  * Judges the history of one object by trying every order of every choice of those operations whose outcome is unknown. Far too slow for more
  * than a handful, and written for nothing but to be plainly right: it shares no line with the search.
  */
 export function isLinearizableByForce(operations: readonly Operation[]): boolean {
-  const doubtful = operations.filter((each) => !certain(each));
+  const fenced = operations.filter((each): each is FencedOperation => 'resource' in each);
+  if (fenced.length > 0) return tryFence(fenced);
+  return tryLock(
+    operations.flatMap((each) => eventsOf(each as LockOperation)),
+    EMPTY,
+  );
+}
+
+function tryFence(operations: readonly FencedOperation[]): boolean {
+  const doubtful = operations.filter(({ reply }) => reply === 'unknown');
   for (let choice = 0; choice < 2 ** doubtful.length; choice += 1) {
     const left = operations.filter((each) => {
       const i = doubtful.indexOf(each);
@@ -16,25 +32,14 @@ export function isLinearizableByForce(operations: readonly Operation[]): boolean
   return false;
 }
 
-function certain(operation: Operation): boolean {
-  return operation.kind === 'end' ? operation.returnedAtMs < Infinity : operation.reply !== 'unknown';
-}
-
-function tryAll(before: readonly Operation[], left: readonly Operation[]): boolean {
-  if (left.length === 0) return explains(before);
+function tryAll(before: readonly FencedOperation[], left: readonly FencedOperation[]): boolean {
+  if (left.length === 0) return explainsFence(before);
   return left.some((next) => {
     const others = left.filter((each) => each !== next);
     // Whatever returned before this one was called comes before it.
     if (others.some((each) => each.returnedAtMs < next.calledAtMs)) return false;
     return tryAll([...before, next], others);
   });
-}
-
-/** Whether a lock or a fence can answer so, asked in this order. Of grants of unknown token some rising tokens have to exist. */
-function explains(order: readonly Operation[]): boolean {
-  const fenced = order.filter((each): each is FencedOperation => 'resource' in each);
-  if (fenced.length > 0) return explainsFence(fenced);
-  return explainsLock(order as readonly LockOperation[], 0n, undefined, new Set());
 }
 
 function explainsFence(order: readonly FencedOperation[]): boolean {
@@ -51,34 +56,143 @@ function passes(order: readonly FencedOperation[], one: FencedOperation): boolea
   return !before.some((each) => each.reply !== 'refused' && each.token > one.token && passes(order, each));
 }
 
-/** A token that nobody was told is tried as every one that it can be, up to the highest that anybody names. */
-function explainsLock(
-  [next, ...rest]: readonly LockOperation[],
-  highest: bigint,
-  holder: { session: string; token: bigint } | undefined,
-  ended: ReadonlySet<string>,
-): boolean {
-  if (next === undefined) return true;
-  if (next.kind === 'end') {
-    const left = holder?.session === next.session ? undefined : holder;
-    return explainsLock(rest, highest, left, new Set([...ended, next.session]));
+/** Something that happens at one moment. */
+interface LockEvent {
+  readonly what: 'acquire' | 'join' | 'unseen' | 'release' | 'end' | 'burial';
+  readonly of: LockOperation;
+  /** Whether it may never have happened. */
+  readonly isDoubtful: boolean;
+}
+
+interface Holder {
+  readonly session: string;
+  readonly token: bigint;
+  readonly slot: number;
+  readonly isShared: boolean;
+}
+
+interface Lock {
+  /** By slot. */
+  readonly highest: ReadonlyMap<number, bigint>;
+  readonly holders: readonly Holder[];
+  readonly ended: ReadonlySet<string>;
+  readonly queue: readonly AcquireOperation[];
+}
+
+const EMPTY: Lock = { highest: new Map(), holders: [], ended: new Set(), queue: [] };
+
+/** An acquire that waits may join the queue before it is decided; what an ended session held is free some time after. */
+function eventsOf(of: LockOperation): LockEvent[] {
+  if (of.kind === 'end') {
+    const isDoubtful = of.returnedAtMs === Infinity;
+    return [
+      { what: 'end', of, isDoubtful },
+      { what: 'burial', of, isDoubtful },
+    ];
   }
-  if (next.kind === 'release') {
-    const hit = holder?.session === next.session && (next.token === 'unknown' || next.token === holder.token);
-    if (next.reply === 'released' && !hit) return false;
-    if (next.reply === 'notHeld' && hit) return false;
-    return explainsLock(rest, highest, hit ? undefined : holder, ended);
+  const itself: LockEvent = { what: of.kind, of, isDoubtful: of.reply === 'unknown' };
+  if (of.kind !== 'acquire' || !of.waits) return [itself];
+  const events: LockEvent[] = [{ what: 'join', of, isDoubtful: true }, itself];
+  // Who timed out as a reader may have been let in, unseen, and have given that back.
+  if (of.reply === 'refused' && of.mode === 'shared') events.push({ what: 'unseen', of, isDoubtful: true });
+  return events;
+}
+
+function tryLock(left: readonly LockEvent[], lock: Lock): boolean {
+  if (left.every(({ isDoubtful }) => isDoubtful)) return true;
+  return left.some((next) => {
+    const past = left.filter(({ of }) => of.returnedAtMs < next.of.calledAtMs);
+    if (past.some(({ isDoubtful }) => !isDoubtful)) return false;
+    // What did not happen in its time never did.
+    const missed = past.filter(({ what }) => what === 'acquire').map(({ of }) => of);
+    const queue = lock.queue.filter((each) => !missed.includes(each));
+    const others = left.filter((each) => each !== next && !past.includes(each));
+    return happen(next, { ...lock, queue }, others).some((after) =>
+      // Whoever was let in does not join any more.
+      tryLock(next.what === 'acquire' ? others.filter(({ of }) => of !== next.of) : others, after),
+    );
+  });
+}
+
+function happen({ what, of }: LockEvent, lock: Lock, left: readonly LockEvent[]): Lock[] {
+  switch (what) {
+    case 'join': {
+      const acquire = of as AcquireOperation;
+      const isBlocked = acquire.several === true || mustWait(lock, acquire);
+      return isBlocked && !lock.ended.has(acquire.session)
+        ? [{ ...lock, queue: [...lock.queue, acquire] }]
+        : [];
+    }
+    case 'unseen': {
+      const acquire = of as AcquireOperation;
+      if (!lock.queue.includes(acquire)) return [];
+      const entered = acquired(lock, { ...acquire, session: unseenOf(acquire), reply: 'unknown' });
+      return entered.map((after) => ({ ...after, queue: lock.queue }));
+    }
+    case 'acquire':
+      return acquired(lock, of as AcquireOperation);
+    case 'release':
+      return released(lock, of as ReleaseOperation);
+    case 'end':
+      return [{ ...lock, ended: new Set([...lock.ended, (of as EndOperation).session]) }];
+    case 'burial': {
+      if (left.some((each) => each.of === of)) return [];
+      return [
+        { ...lock, holders: lock.holders.filter(({ session }) => session !== (of as EndOperation).session) },
+      ];
+    }
   }
-  if (next.reply === 'refused') return holder !== undefined && explainsLock(rest, highest, holder, ended);
-  const free = holder === undefined && !ended.has(next.session);
-  if (!free) return next.reply === 'unknown' && explainsLock(rest, highest, holder, ended);
-  const { session, reply } = next;
-  if (reply !== 'unknown') {
-    return reply > highest && explainsLock(rest, reply, { session, token: reply }, ended);
+}
+
+function unseenOf({ session, calledAtMs, returnedAtMs }: AcquireOperation): string {
+  return `${session}, unseen from ${calledAtMs} to ${returnedAtMs}`;
+}
+
+function mustWait({ holders, queue }: Lock, { mode, permits, barging }: AcquireOperation): boolean {
+  const isShared = mode === 'shared' && holders.every((each) => each.isShared);
+  const isFull = permits === undefined ? holders.length > 0 && !isShared : holders.length >= permits;
+  return isFull || queue.some((each) => !(barging && each.barging));
+}
+
+/** A token that nobody was told is tried as the next after the highest, and as each that a release can name; a slot as each. */
+function acquired(lock: Lock, operation: AcquireOperation): Lock[] {
+  const { session, reply, waits, permits, mode } = operation;
+  const left = { ...lock, queue: lock.queue.filter((each) => each !== operation) };
+  if (reply === 'refused') {
+    const holders = lock.holders.filter((each) => each.session !== unseenOf(operation));
+    const isRight = waits ? lock.queue.includes(operation) : mustWait(lock, operation);
+    return isRight ? [{ ...left, holders }] : [];
   }
-  // Tokens in these histories are tenfold numbers below 100, so that there is room between them.
-  for (let token = highest + 1n; token <= 100n; token += 1n) {
-    if (explainsLock(rest, token, { session, token }, ended)) return true;
+  const after: Lock[] = [];
+  const all = Array.from({ length: permits ?? 1 }, (_, slot) => slot);
+  const slots =
+    permits === undefined || reply === 'unknown' ? all : all.filter((each) => each === operation.slot);
+  for (const slot of slots) {
+    const beside = lock.holders.filter((each) => each.slot === slot);
+    const joins = mode === 'shared' && beside.every(({ isShared }) => isShared);
+    const highest = lock.highest.get(slot) ?? 0n;
+    // Tokens in these histories are tenfold numbers, so that there is room between them.
+    const unknown = new Set([highest + 1n, beside[0]?.token ?? 10n, 10n, 20n, 30n, 40n]);
+    for (const token of reply === 'unknown' ? unknown : [reply]) {
+      if (lock.ended.has(session)) continue;
+      const isRight = beside.length === 0 ? token > highest : joins && token === beside[0]?.token;
+      if (!isRight) continue;
+      const holder = { session, token, slot, isShared: mode === 'shared' };
+      const known = new Map([...lock.highest, [slot, token] as const]);
+      after.push({ ...left, highest: known, holders: [...lock.holders, holder] });
+    }
   }
-  return false;
+  return after;
+}
+
+function released(lock: Lock, { session, token, slot, reply }: ReleaseOperation): Lock[] {
+  const hit = lock.holders.filter(
+    (each) =>
+      each.session === session &&
+      !lock.ended.has(session) &&
+      (token === 'unknown' || token === each.token) &&
+      (slot === undefined || slot === each.slot),
+  );
+  if (reply === 'notHeld') return hit.length === 0 ? [lock] : [];
+  return hit.map((gone) => ({ ...lock, holders: lock.holders.filter((each) => each !== gone) }));
 }

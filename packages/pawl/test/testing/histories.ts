@@ -19,13 +19,27 @@ export function acquire(
   return { kind: 'acquire', lock, session, reply, ...times(session, span) };
 }
 
+export type Asked = Pick<AcquireOperation, 'mode' | 'permits' | 'slot' | 'waits' | 'several' | 'barging'>;
+
+/** An acquire of "x" with more about it. */
+export function ask(
+  session: string,
+  asked: Asked,
+  reply: AcquireOperation['reply'],
+  span: Span,
+): AcquireOperation {
+  return { kind: 'acquire', lock: 'x', session, ...asked, reply, ...times(session, span) };
+}
+
 export function release(
   session: string,
   token: ReleaseOperation['token'],
   span: Span,
   reply: ReleaseOperation['reply'] = 'released',
-): Operation {
-  return { kind: 'release', lock: 'x', session, token, reply, ...times(session, span) };
+  slot?: number,
+): ReleaseOperation {
+  const which = slot === undefined ? {} : { slot };
+  return { kind: 'release', lock: 'x', session, token, ...which, reply, ...times(session, span) };
 }
 
 export function end(session: string, span: Span): EndOperation {

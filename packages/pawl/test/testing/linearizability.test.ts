@@ -8,15 +8,16 @@ import {
   type Operation,
 } from '../../src/testing/index.ts';
 import { isLinearizableByForce } from './brute-force.ts';
-import { acquire, BAD, end, fenced, GOOD, release, type Span } from './histories.ts';
+import { acquire, ask, BAD, end, fenced, GOOD, release, type Span } from './histories.ts';
+import { BAD_IN_MODES, GOOD_IN_MODES } from './mode-histories.ts';
 import { sequentialHistory } from './sequential-run.ts';
 
 describe('checkLinearizable', () => {
-  it.each(GOOD)('accepts %s', (_name, history) => {
+  it.each([...GOOD, ...GOOD_IN_MODES])('accepts %s', (_name, history) => {
     expect(checkLinearizable(history).map(({ message }) => message)).toEqual([]);
   });
 
-  it.each(BAD)('%s: refuses %s', (_promise, _name, history) => {
+  it.each([...BAD, ...BAD_IN_MODES])('%s: refuses %s', (_promise, _name, history) => {
     expect(checkLinearizable(history)).toHaveLength(1);
   });
 
@@ -163,10 +164,42 @@ describe('checkLinearizable', () => {
     ['reply', { ...acquire('a', 0n, [0, 1]) }],
     ['reply', { ...release('a', 1n, [0, 1]), reply: 'held' }],
     ['token', { ...fenced('write', 1n, [0, 1]), token: 'unknown' }],
+    ['mode', { ...acquire('a', 1n, [0, 1]), mode: 'mixed' }],
+    ['mode', { ...acquire('a', 1n, [0, 1]), mode: 'shared', permits: 2, slot: 0 }],
+    ['permits', { ...acquire('a', 1n, [0, 1]), permits: 0, slot: 0 }],
+    ['slot', { ...acquire('a', 1n, [0, 1]), permits: 2 }],
+    ['slot', { ...release('a', 1n, [0, 1]), slot: -1 }],
+    ['leftAtMs', { ...acquire('a', 'refused', [4, 5]), waits: true, leftAtMs: 3 }],
     ['kind', { ...acquire('a', 1n, [0, 1]), kind: 'steal' }],
   ])('an operation with a bad %s is refused', (parameter, operation) => {
     const check = () => checkLinearizable([operation as Operation]);
     expect(check).toThrow(InvalidArgumentError);
     expect(check).toThrow(expect.objectContaining({ parameter }));
+  });
+
+  it('a name that is a lock for one and a semaphore for another is refused', () => {
+    const history = [acquire('a', 1n, [0, 1]), ask('b', { permits: 2, slot: 0 }, 2n, [2, 3])];
+    expect(() => checkLinearizable(history)).toThrow(expect.objectContaining({ parameter: 'permits' }));
+  });
+
+  it('tells the mode, the slots and whoever waits', () => {
+    const shared = { mode: 'shared' } as const;
+    const readers = [
+      ask('a', shared, 1n, [0, 1]),
+      ask('b', shared, 1n, [2, 3]),
+      ask('w', { waits: true }, 2n, [4, 20]),
+      acquire('c', 3n, [5, 6]),
+      release('a', 1n, [21, 22]),
+    ];
+    expect(checkLinearizable(readers)[0]?.message).toContain(
+      'sessions "a" and "b" hold it in shared mode with token 1, and w may wait for it; one of these',
+    );
+    const slots = [
+      ask('a', { permits: 2, slot: 1 }, 4n, [0, 1]),
+      ask('b', { permits: 2 }, 'refused', [2, 3]),
+    ];
+    const message = checkLinearizable(slots)[0]?.message;
+    expect(message).toContain('session "a" holds slot 1 of 2 with token 4; one of these');
+    expect(message).toContain('b acquire → refused');
   });
 });

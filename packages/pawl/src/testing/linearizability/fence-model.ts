@@ -6,9 +6,9 @@ import type { FencedOperation } from './operations.ts';
 export const fenceModel: Model<FencedOperation, Token> = {
   initial: 0n,
   step(highest, { token, reply }) {
-    if (reply === 'refused') return token < highest ? highest : undefined;
-    if (reply === 'unknown') return token > highest ? token : undefined;
-    return token >= highest ? token : undefined;
+    if (reply === 'refused') return token < highest ? [highest] : [];
+    if (reply === 'unknown') return token > highest ? [token] : [];
+    return token >= highest ? [token] : [];
   },
   key: (highest) => `${highest}`,
   describe: (highest) => `the highest token that it has honoured is ${highest}`,

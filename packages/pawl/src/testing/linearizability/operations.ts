@@ -1,3 +1,4 @@
+import type { Mode } from '../../core/records.ts';
 import { describe, InvalidArgumentError } from '../../errors.ts';
 import { isToken, type Token } from '../../token.ts';
 
@@ -14,16 +15,36 @@ export interface OperationTimes {
   readonly returnedAtMs: number;
 }
 
-/** An acquire in exclusive mode. One that failed and left nothing behind (S6) is no operation: leave it out. */
+/**
+ * An acquire of a lock, or of one slot of a semaphore. Of one that failed, record what it may have left behind: it is of unknown outcome until
+ * nothing of it is left (S6). If that is at once, and it never came to stand in a queue, leave it out.
+ */
 export interface AcquireOperation extends OperationTimes {
   readonly kind: 'acquire';
   readonly lock: string;
   readonly session: string;
+  /** Exclusive unless set. */
+  readonly mode?: Mode;
+  /** Of a semaphore, how many slots it has: the same for all its acquires. Not set for a lock. */
+  readonly permits?: number;
+  /** Of a semaphore, which slot was granted. */
+  readonly slot?: number;
+  /** Whether it queues where it cannot be granted at once. If not set, it was one attempt. */
+  readonly waits?: boolean;
+  /** Whether it asks for other locks too, all or nothing: it may wait for this one while this one is free. */
+  readonly several?: boolean;
+  /** Whether it may pass others that barge. */
+  readonly barging?: boolean;
   /**
-   * The token that was granted; `refused` where somebody held the lock. Leave out refusals for another reason: that others queue for it, or
-   * that it is in its lock-delay.
+   * The token that was granted, or `refused`. One attempt is refused where somebody else holds, or waits before it. One that waits is refused once
+   * its time is over, and has waited: at some moment it could not be granted. Of several locks, a refusal is that of the lock that was named.
    */
   readonly reply: Token | 'refused' | 'unknown';
+  /**
+   * Of one that waited and was refused: until when it may have left something behind, a place in the queue or a grant that is given back (S6).
+   * `Infinity` where that is not known. Nothing once it returned, unless set.
+   */
+  readonly leftAtMs?: number;
 }
 
 /** A release. Of one that was repeated, count the whole as one operation. */
@@ -33,13 +54,16 @@ export interface ReleaseOperation extends OperationTimes {
   readonly session: string;
   /** `unknown` where it gives back whatever an acquire of unknown outcome was granted. */
   readonly token: Token | 'unknown';
+  /** Of a semaphore, which slot is given back: slots can have equal tokens. Any unless set. */
+  readonly slot?: number;
   /** `notHeld` where it was told that the session does not hold the lock with this token. */
   readonly reply: 'released' | 'notHeld' | 'unknown';
 }
 
 /**
- * A session's end, which frees what the session holds, and is final. Nobody calls it: the engine decides at some time from the last renewal
- * on, within the TTL and what it takes to notice. Where `returnedAtMs` is `Infinity` it may never have come.
+ * A session's end, which is final; what the session holds is free some time after it, since it has to be cleaned up and may have a lock-delay.
+ * Nobody calls it: the engine decides at some time from the last renewal on, and all is free within the TTL, the lock-delay and what it takes to
+ * notice. Where `returnedAtMs` is `Infinity` it may never have come.
  */
 export interface EndOperation extends OperationTimes {
   readonly kind: 'end';
@@ -70,10 +94,11 @@ export function checkOperation(operation: Operation): void {
   if (returnedAtMs === Infinity && kind !== 'end' && isCertain(operation)) {
     throw new InvalidArgumentError('returnedAtMs', `the time of the reply to the ${kind}`, returnedAtMs);
   }
-  if (kind === 'acquire') checkReply(operation.reply, ['refused', 'unknown'], true);
+  if (kind === 'acquire') checkAcquire(operation);
   else if (kind === 'release') {
     checkReply(operation.reply, ['released', 'notHeld', 'unknown']);
     checkToken(operation.token, true);
+    checkSlot(operation.slot);
   } else if (kind !== 'end') {
     checkReply(operation.reply, ['accepted', 'refused', 'unknown']);
     checkToken(operation.token, false);
@@ -89,6 +114,36 @@ function checkTimes(kind: string, calledAtMs: number, returnedAtMs: number): voi
   if (!(returnedAtMs >= calledAtMs)) {
     throw new InvalidArgumentError('returnedAtMs', `no earlier than calledAtMs, ${calledAtMs}`, returnedAtMs);
   }
+}
+
+function checkAcquire({
+  reply,
+  mode = 'exclusive',
+  permits,
+  slot,
+  returnedAtMs,
+  leftAtMs = returnedAtMs,
+}: AcquireOperation): void {
+  if (!(leftAtMs >= returnedAtMs)) {
+    throw new InvalidArgumentError('leftAtMs', `no earlier than returnedAtMs, ${returnedAtMs}`, leftAtMs);
+  }
+  checkReply(reply, ['refused', 'unknown'], true);
+  if (mode !== 'exclusive' && (mode !== 'shared' || permits !== undefined)) {
+    const expected = permits === undefined ? '"exclusive" or "shared"' : '"exclusive" for a semaphore';
+    throw new InvalidArgumentError('mode', expected, mode);
+  }
+  if (permits !== undefined && !(Number.isSafeInteger(permits) && permits >= 1)) {
+    throw new InvalidArgumentError('permits', 'a whole number from 1 up', permits);
+  }
+  checkSlot(slot);
+  if (permits !== undefined && slot === undefined && typeof reply === 'bigint') {
+    throw new InvalidArgumentError('slot', 'the slot of the semaphore that was granted', slot);
+  }
+}
+
+function checkSlot(slot: unknown): void {
+  if (slot === undefined || (Number.isSafeInteger(slot) && (slot as number) >= 0)) return;
+  throw new InvalidArgumentError('slot', 'a whole number from 0 up', slot);
 }
 
 function checkReply(reply: unknown, words: readonly string[], orToken = false): void {
@@ -112,12 +167,23 @@ export function describeOperation(operation: Operation): string {
 function what(operation: Operation): string {
   switch (operation.kind) {
     case 'acquire':
-      return `acquire → ${typeof operation.reply === 'bigint' ? `token ${operation.reply}` : operation.reply}`;
+      return describeAcquire(operation);
     case 'release':
-      return `release of ${operation.token} → ${operation.reply}`;
+      return `release of ${operation.token}${ofSlot(operation)} → ${operation.reply}`;
     case 'end':
       return `end of session ${describe(operation.session)}`;
     default:
       return `${operation.kind} with ${operation.token} → ${operation.reply}`;
   }
+}
+
+function describeAcquire(operation: AcquireOperation): string {
+  const { reply, mode, waits } = operation;
+  const asked = mode === 'shared' ? 'shared acquire' : 'acquire';
+  if (typeof reply === 'bigint') return `${asked} → token ${reply}${ofSlot(operation)}`;
+  return `${asked} → ${reply === 'refused' && waits ? 'timed out' : reply}`;
+}
+
+function ofSlot({ slot }: { readonly slot?: number }): string {
+  return slot === undefined ? '' : ` of slot ${slot}`;
 }

@@ -9,13 +9,14 @@ export interface Interval {
 export type Found<O, S> =
   | { readonly kind: 'linearizable' }
   /** The longest order that was found: after `placed`, in `state`, none of `unplaced` can come next, and one of them must. */
-  | {
-      readonly kind: 'stuck';
-      readonly placed: readonly O[];
-      readonly unplaced: readonly O[];
-      readonly state: S;
-    }
+  | ({ readonly kind: 'stuck' } & DeadEnd<O, S>)
   | { readonly kind: 'undecided' };
+
+interface DeadEnd<O, S> {
+  readonly placed: readonly O[];
+  readonly unplaced: readonly O[];
+  readonly state: S;
+}
 
 interface Choice<S> {
   /** Where it stands among the closed or the open operations. */
@@ -25,11 +26,25 @@ interface Choice<S> {
   readonly state: S;
 }
 
+/** Those left that were called before the first return of those left, by their indices. */
+interface Candidates {
+  readonly closed: readonly number[];
+  readonly open: readonly number[];
+  /** Of the closed ones, the one that returns first. */
+  readonly first: number | undefined;
+  /** When it returns. */
+  readonly untilMs: number;
+}
+
 interface Frame<S> {
   readonly state: S;
   readonly choices: readonly Choice<S>[];
   /** What led here; `undefined` at the start. */
   readonly by: Choice<S> | undefined;
+  /** The first return of those left. */
+  readonly untilMs: number;
+  /** How many operations are placed of those that took effect for certain. */
+  readonly certain: number;
   /** To be restored by whoever goes back. */
   readonly base: number;
   readonly top: number;
@@ -57,7 +72,7 @@ export class Search<O extends Interval, S> {
   readonly #open: readonly O[];
   readonly #isUsed: Uint8Array;
   readonly #seen = new Set<string>();
-  #longest: { placed: O[]; unplaced: O[]; state: S } | undefined;
+  #longest: (DeadEnd<O, S> & Pick<Frame<S>, 'untilMs' | 'certain'> & { readonly steps: number }) | undefined;
 
   constructor(
     operations: readonly O[],
@@ -76,21 +91,22 @@ export class Search<O extends Interval, S> {
   }
 
   run(): Found<O, S> {
-    const path: Frame<S>[] = [this.#frame(this.#model.initial, undefined)];
+    const path: Frame<S>[] = [this.#start()];
     while (this.#base < this.#closed.length) {
       const frame = path.at(-1);
       if (frame === undefined) {
-        return { kind: 'stuck', placed: [], unplaced: [], state: this.#model.initial, ...this.#longest };
+        const { placed = [], unplaced = [], state = this.#model.initial } = this.#longest ?? {};
+        return { kind: 'stuck', placed, unplaced, state };
       }
       const choice = frame.choices[frame.next];
       frame.next += 1;
       if (choice === undefined) {
-        this.#noteDeadEnd(path, frame.state);
+        this.#noteDeadEnd(path, frame);
         path.pop();
         this.#undo(frame);
         continue;
       }
-      const next = this.#enter(choice);
+      const next = this.#enter(choice, frame.certain);
       if (next !== undefined) path.push(next);
       if (this.#seen.size > this.#maxStates) return { kind: 'undecided' };
     }
@@ -98,7 +114,7 @@ export class Search<O extends Interval, S> {
   }
 
   /** Places what was chosen; `undefined` where the search was here before. */
-  #enter(choice: Choice<S>): Frame<S> | undefined {
+  #enter(choice: Choice<S>, before: number): Frame<S> | undefined {
     const { base, top } = { base: this.#base, top: this.#top };
     if (choice.way === 'open') this.#isUsed[choice.index] = 1;
     else {
@@ -106,13 +122,18 @@ export class Search<O extends Interval, S> {
       this.#top = Math.max(top, choice.index + 1);
       while (this.#isDone[this.#base] === 1) this.#base += 1;
     }
-    const key = this.#key(choice.state);
+    const candidates = this.#candidates();
+    const state = this.#withUnderWay(choice.state, candidates);
+    const key = this.#key(state);
     if (this.#seen.has(key)) {
       this.#undo({ by: choice, base, top });
       return undefined;
     }
     this.#seen.add(key);
-    return { ...this.#frame(choice.state, choice), base, top };
+    const choices = this.#choices(state, candidates);
+    const isCertain = choice.way === 'closed' && this.#isCertain(this.#closed[choice.index] as O);
+    const certain = before + Number(isCertain);
+    return { state, by: choice, choices, untilMs: candidates.untilMs, certain, base, top, next: 0 };
   }
 
   #undo({ by, base, top }: Pick<Frame<S>, 'by' | 'base' | 'top'>): void {
@@ -122,32 +143,41 @@ export class Search<O extends Interval, S> {
     this.#top = top;
   }
 
-  #frame(state: S, by: Choice<S> | undefined): Frame<S> {
-    return { state, by, choices: this.#choices(state), base: this.#base, top: this.#top, next: 0 };
+  #start(): Frame<S> {
+    const candidates = this.#candidates();
+    const state = this.#withUnderWay(this.#model.initial, candidates);
+    const choices = this.#choices(state, candidates);
+    const { untilMs } = candidates;
+    return { state, by: undefined, choices, untilMs, certain: 0, base: this.#base, top: this.#top, next: 0 };
+  }
+
+  #withUnderWay(state: S, { closed, open }: Candidates): S {
+    if (this.#model.underWay === undefined) return state;
+    const operations = [
+      ...closed.map((index) => this.#closed[index] as O),
+      ...open.map((index) => this.#open[index] as O),
+    ];
+    return this.#model.underWay(state, operations);
   }
 
   /** Everything that can come next; first what is most likely to, so that a good history is read in one go. */
-  #choices(state: S): Choice<S>[] {
-    const { candidates, first, untilMs } = this.#candidates();
+  #choices(state: S, { closed, open, first }: Candidates): Choice<S>[] {
     const choices: Choice<S>[] = [];
     const place = (operation: O, index: number, way: Choice<S>['way']) => {
-      const next = this.#model.step(state, operation);
-      if (next !== undefined) choices.push({ index, way, state: next });
+      for (const next of this.#model.step(state, operation)) choices.push({ index, way, state: next });
     };
-    for (const index of candidates) place(this.#closed[index] as O, index, 'closed');
-    for (const [index, operation] of this.#open.entries()) {
-      if (operation.calledAtMs > untilMs) break;
-      if (this.#isUsed[index] === 0) place(operation, index, 'open');
-    }
+    for (const index of closed) place(this.#closed[index] as O, index, 'closed');
+    for (const index of open) place(this.#open[index] as O, index, 'open');
     // Dropping it is put off until nothing else can go on before its return.
-    if (first !== undefined && !this.#isCertain(this.#closed[first] as O)) {
-      choices.push({ index: first, way: 'dropped', state });
+    const returning = first === undefined ? undefined : this.#closed[first];
+    if (first !== undefined && returning !== undefined && !this.#isCertain(returning)) {
+      const next = this.#model.dropped?.(state, returning) ?? state;
+      choices.push({ index: first, way: 'dropped', state: next });
     }
     return choices;
   }
 
-  /** Those left that were called before the first return of those left, and the one that returns first. */
-  #candidates(): { candidates: number[]; first: number | undefined; untilMs: number } {
+  #candidates(): Candidates {
     const candidates: number[] = [];
     let first: number | undefined;
     let untilMs = Infinity;
@@ -164,7 +194,12 @@ export class Search<O extends Interval, S> {
     const doubt = (index: number) => Number(!this.#isCertain(this.#closed[index] as O));
     const returned = (index: number) => (this.#closed[index] as O).returnedAtMs;
     candidates.sort((a, b) => doubt(a) - doubt(b) || returned(a) - returned(b));
-    return { candidates, first, untilMs };
+    const open: number[] = [];
+    for (const [index, { calledAtMs }] of this.#open.entries()) {
+      if (calledAtMs > untilMs) break;
+      if (this.#isUsed[index] === 0) open.push(index);
+    }
+    return { closed: candidates, open, first, untilMs };
   }
 
   /** Which operations are placed, and the state: all that matters for what can come after. */
@@ -176,15 +211,22 @@ export class Search<O extends Interval, S> {
     return `${this.#base} ${beyond} ${used} ${this.#model.key(state)}`;
   }
 
-  #noteDeadEnd(path: readonly Frame<S>[], state: S): void {
-    if (this.#longest !== undefined && this.#longest.placed.length >= path.length - 1) return;
+  /** Of all dead ends the one that comes furthest in time is told; among those, the one that explains the most and assumes the least. */
+  #noteDeadEnd(path: readonly Frame<S>[], { state, untilMs, certain }: Frame<S>): void {
+    const steps = path.length;
+    const longest = this.#longest;
+    const merits =
+      longest === undefined
+        ? [1]
+        : [untilMs - longest.untilMs, certain - longest.certain, longest.steps - steps];
+    if (!((merits.find((merit) => merit !== 0) ?? 0) > 0)) return;
     const placed = path.flatMap(({ by }) => {
       if (by === undefined || by.way === 'dropped') return [];
       return [(by.way === 'open' ? this.#open : this.#closed)[by.index] as O];
     });
-    if (this.#longest !== undefined && this.#longest.placed.length >= placed.length) return;
-    const { candidates } = this.#candidates();
-    const unplaced = candidates.map((index) => this.#closed[index] as O).filter(this.#isCertain);
-    this.#longest = { placed, unplaced, state };
+    const unplaced = this.#candidates()
+      .closed.map((index) => this.#closed[index] as O)
+      .filter(this.#isCertain);
+    this.#longest = { placed, unplaced, state, untilMs, certain, steps };
   }
 }
