@@ -68,7 +68,7 @@ export function claimOf(resource: string, bearer: Bearer, rules: BearerRules = {
     return { token: signedToken(resource, carried, sequencer), floor: 0n };
   }
   if (!isToken(carried)) {
-    throw new InvalidTokenError(resource, `${typeof carried} ${String(carried).slice(0, 80)}`);
+    throw new InvalidTokenError(resource, `${typeof carried} ${textOf(carried).slice(0, 80)}`);
   }
   if (sequencer?.required === true) {
     throw new InvalidSequencerError(resource, 'only a signed one is accepted here, and this is a bare token');
@@ -96,8 +96,8 @@ export function refusal(
 export function checkResource(resource: unknown): asserts resource is string {
   if (typeof resource === 'string' && resource !== '' && resource.isWellFormed()) return;
   throw new FenceUsageError(
-    String(resource),
-    'The name of a fenced resource must be a string that is not empty.',
+    textOf(resource),
+    'The name of a fenced resource must be a string that is not empty, and well-formed: without a half of a surrogate pair.',
   );
 }
 
@@ -116,9 +116,19 @@ function carriedBy(bearer: Bearer, wantsSequencer: boolean): unknown {
   return wantsSequencer && typeof bearer.sequencer === 'string' ? bearer.sequencer : bearer.token;
 }
 
+/** Not every object has a text. */
+function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return 'without a text';
+  }
+}
+
 function signedToken(resource: string, text: string, rules: SequencerRules): Token {
   const sequencer = verifySequencer(rules.keys, text, { resource, nowMs: rules.clock?.wallMs() });
-  if (!(rules.accepts ?? isOfLock)(sequencer, resource)) {
+  // A promise would be as good as true.
+  if ((rules.accepts ?? isOfLock)(sequencer, resource) !== true) {
     throw new InvalidSequencerError(
       resource,
       `it is of lock "${sequencer.lock}" (slot ${sequencer.slot}), which is not the lock of this resource`,

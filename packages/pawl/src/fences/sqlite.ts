@@ -74,6 +74,8 @@ export function sqliteFence(db: SqliteDatabase, options: SqliteFenceOptions = {}
      RETURNING 1 AS honoured`,
   );
   const current = db.prepare(`SELECT 1 FROM ${table} WHERE resource = ? AND token = ?`);
+  // It writes nothing, but like every write it takes the lock that lets nobody else write.
+  const reserve = db.prepare(`DELETE FROM ${table} WHERE 0 RETURNING 1`);
   // As text: a token may be beyond what a number holds exactly.
   const highest = db.prepare(`SELECT CAST(token AS TEXT) AS token FROM ${table} WHERE resource = ?`);
 
@@ -97,6 +99,8 @@ export function sqliteFence(db: SqliteDatabase, options: SqliteFenceOptions = {}
         `The fence of "${resource}" was checked outside a transaction, where another write can come between check and effect; begin one first.`,
       );
     }
+    // Where the token stands there already nothing is written here, and the effect may be in another database that is attached.
+    reserve.get();
     carried.add(resource, raise(resource, bearer), true);
   };
 

@@ -31,6 +31,29 @@ describe('the fence in memory', () => {
     expect(() => new Fence(name as string)).toThrow(expect.objectContaining({ code: 'PAWL_FENCE_USAGE' }));
   });
 
+  it('says what it was given as a token, and as a name, whatever that was', () => {
+    const textless = Object.create(null);
+    const odd = [
+      5,
+      'x',
+      true,
+      Symbol('x'),
+      {},
+      [],
+      () => {},
+      new Proxy({}, {}),
+      textless,
+      { token: textless },
+    ];
+    for (const each of odd) {
+      expect(() => new Fence('a').raise(each as never)).toThrow(
+        expect.objectContaining({ code: expect.stringMatching(/^PAWL_(INVALID|MISSING)_TOKEN$/) }),
+      );
+      if (typeof each === 'string') continue;
+      expect(() => new Fence(each as never)).toThrow(expect.objectContaining({ code: 'PAWL_FENCE_USAGE' }));
+    }
+  });
+
   it('C5: its errors pass for errors of Pawl', () => {
     const fence = new Fence('a');
     fence.raise(2n);

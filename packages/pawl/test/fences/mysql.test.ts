@@ -135,6 +135,73 @@ describe.skipIf(!have)('the fence in MariaDB', () => {
     expect(await fence.transaction(pool, resource, 1n, () => 'value')).toBe('value');
   });
 
+  it('S7: an effect that hides that its transaction was ended writes nothing past the fence, and is told so', async () => {
+    const { id, resource } = await newAccount();
+    const first = made + 1;
+    for (let each = 0; each < 30; each += 1) await newAccount();
+    await onConnection(async (other) => {
+      await other.query('START TRANSACTION');
+      // InnoDB ends the transaction that has changed less, whichever waits last.
+      await other.query('UPDATE account SET value = 9 WHERE id >= ?', [first]);
+      const hidden = fence.transaction(pool, resource, 5n, async (connection) => {
+        await set(connection, id, 1);
+        const waiting = set(other, id, 9);
+        await expect(set(connection, first, 1)).rejects.toMatchObject({ errno: 1213 });
+        await waiting;
+        await other.query('COMMIT');
+        await fence.raise(pool, resource, 6n);
+        await set(connection, id, 2);
+      });
+      await expect(hidden).rejects.toThrow(
+        expect.objectContaining({ code: 'PAWL_FENCE_USAGE', message: expect.stringContaining('deadlock') }),
+      );
+    });
+    expect(await get(id)).toBe(9);
+    await expect(fence.transaction(pool, resource, 5n, () => {})).rejects.toThrow(stale);
+  });
+
+  it('S7: what an effect writes after a statement that commits is rolled back', async () => {
+    const { id, resource } = await newAccount();
+    const committing = fence.transaction(pool, resource, 5n, async (connection) => {
+      await set(connection, id, 1);
+      await connection.query('CREATE TABLE IF NOT EXISTS account_2 (id INT PRIMARY KEY)');
+      await set(connection, id, 2);
+    });
+    await expect(committing).rejects.toThrow(usage);
+    expect(await get(id)).toBe(1);
+  });
+
+  it.each([0, 1])('leaves autocommit as it was (%i)', async (autocommit) => {
+    const { id, resource } = await newAccount();
+    const own = mysql.createPool({ uri: server.address, connectionLimit: 1 });
+    await own.query('SET autocommit = ?', [autocommit]);
+    const effects = [
+      (connection: PoolConnection) => set(connection, id, 1),
+      () => Promise.reject(new Error('no')),
+    ];
+    for (const effect of effects) {
+      await fence.transaction(own, resource, 1n, effect).catch((error) => expect(error.message).toBe('no'));
+      const [rows] = await own.query<RowDataPacket[]>('SELECT @@autocommit AS autocommit');
+      expect(rows).toEqual([{ autocommit }]);
+    }
+    expect(await get(id)).toBe(1);
+    await own.end();
+  });
+
+  it('S7: an equal token is accepted also where the driver does not count rows that stay as they are', async () => {
+    const { id, resource } = await newAccount();
+    const own = mysql.createPool({ uri: server.address, flags: ['-FOUND_ROWS'] });
+    for (const each of [fence, mysqlFence({ maxJump: 10n })]) {
+      for (let time = 0; time < 2; time += 1) {
+        await each.raise(own, resource, 7n);
+        await each.transaction(own, resource, 7n, (connection) => set(connection, id, 1));
+      }
+      await expect(each.raise(own, resource, 6n)).rejects.toThrow(stale);
+      await expect(each.fenced(own, 7n, resource)).rejects.toThrow(usage);
+    }
+    await own.end();
+  });
+
   it('S7: newcomers that come at once do not make each other fail', async () => {
     const { id, resource } = await newAccount();
     const first = fence.transaction(pool, resource, 1n, () => Promise.reject(new Error('undone')));

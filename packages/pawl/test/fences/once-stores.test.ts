@@ -7,6 +7,10 @@ import { SimulatedTime } from '../../src/testing/index.ts';
 const stores: [string, () => OnceStore][] = [
   ['in memory', () => memoryOnceStore(new SimulatedTime().clock())],
   ['in SQLite', () => sqliteOnceStore(new DatabaseSync(':memory:'))],
+  [
+    'in SQLite, with numbers read as bigints',
+    () => sqliteOnceStore(new DatabaseSync(':memory:', { readBigInts: true })),
+  ],
 ];
 const hour = { runMs: 3_600_000, takeOver: false };
 
@@ -63,6 +67,22 @@ describe.each(stores)('the records of once %s', (_where, make) => {
 });
 
 describe('time', () => {
+  it('a store in memory says what is unfinished, and forgets what has expired when it is told to', async () => {
+    const time = new SimulatedTime();
+    const store = memoryOnceStore(time.clock());
+    await once(store, 'short', () => 1, { onCrash: 'repeat', keepMs: 100 });
+    await once(store, 'for ever', () => 1, { onCrash: 'repeat' });
+    await store.begin('begun', 'x', { runMs: 100, takeOver: false });
+    expect(store.unfinished()).toEqual([]);
+    await time.advance(100);
+    expect(store.unfinished()).toEqual([{ key: 'begun', run: 'x' }]);
+    store.deleteExpired();
+    // A record that is gone is one that anybody may finish; one that is not says what was recorded.
+    expect(await store.finish('for ever', '2', undefined)).toBe('1');
+    expect(await store.finish('short', '2', undefined)).toBe('2');
+    expect(store.unfinished()).toEqual([{ key: 'begun', run: 'x' }]);
+  });
+
   it('a run is over at its limit, and a record at its end, in a store in memory', async () => {
     const time = new SimulatedTime();
     const store = memoryOnceStore(time.clock());
@@ -135,6 +155,19 @@ describe('an effect', () => {
         message: expect.stringContaining('gone'),
       });
     }
+  });
+
+  it('whose own error matters more than that of the question whether it did nothing', async () => {
+    const store = memoryOnceStore(new SimulatedTime().clock());
+    const fails = () => Promise.reject(new Error('of the effect'));
+    // As in (error) => error.response.status < 500, of an error without a response.
+    const didNothing = () => {
+      throw new TypeError('of the question');
+    };
+    await expect(once(store, 'k', fails, { onCrash: 'refuse', didNothing })).rejects.toThrow('of the effect');
+    await expect(once(store, 'k', fails, { onCrash: 'refuse' })).rejects.toMatchObject({
+      code: 'PAWL_ONCE_UNFINISHED',
+    });
   });
 
   it('whose own error matters more than a store that fails on top of it', async () => {

@@ -328,6 +328,9 @@ describe('once', () => {
     await sleep(20);
     expect(await makers[0]?.unfinished()).toHaveLength(6);
     await makers[0]?.deleteExpired();
+    await expect(once(makers[0] as OnceStore, 'a\0b', () => 1, REPEAT)).rejects.toThrow(
+      coded('PAWL_FENCE_USAGE'),
+    );
   });
 });
 

@@ -179,6 +179,8 @@ describe.skipIf(bin === undefined)('the guard in Postgres', () => {
         await invoices.fence.transaction(invoices.pool, 'ledger', 1n, (client) => client.query(text));
       }
       await expect(invoices.pool.query('TRUNCATE parts')).rejects.toThrow(missing);
+      // Postgres tells this to no trigger of the table; the documentation says so.
+      await invoices.pool.query('TRUNCATE parts_1');
       expect((await guardReport(invoices.pool)).guards).toContainEqual({
         table: 'public.parts',
         mode: 'enforce',

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Pool, type PoolClient } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { guardReport, installGuard, postgresFence } from '../../src/fences/postgres/index.ts';
@@ -118,5 +119,47 @@ describe.skipIf(bin === undefined)('transactions that wait for each other at a f
       for (const client of clients) client.release();
       expect(await highest()).toEqual([{ token: '1' }]);
     }
+  });
+
+  it('a connection that breaks while the effect does something else ends the transaction, and not the process', async () => {
+    const fence = newFence();
+    const seen: unknown[] = [];
+    // Its own pool, whose connections are listened to only while they are idle.
+    const own = new Pool({
+      host: '127.0.0.1',
+      port: server.port,
+      user: 'postgres',
+      database: 'postgres',
+      max: 1,
+    });
+    own.on('error', () => {});
+    const broken = fence.transaction(own, 'x', 1n, async (client: PoolClient) => {
+      seen.push(client.listenerCount('error'));
+      const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
+      const ended = new Promise((resolve) => client.once('end', resolve));
+      await pool.query('SELECT pg_terminate_backend($1)', [rows[0].pid]);
+      // An event that nobody listens to would fail this run.
+      await ended;
+      await client.query('SELECT 1');
+    });
+    await expect(broken).rejects.toThrow();
+    for (let time = 0; time < 3; time += 1) {
+      await fence.transaction(own, 'x', 1n, (client: PoolClient) => {
+        seen.push(client.listenerCount('error'));
+      });
+    }
+    // None is left behind.
+    expect(new Set(seen).size).toBe(1);
+    await own.end();
+  });
+
+  it('says of a name that Postgres cannot hold that it cannot', async () => {
+    const fence = newFence();
+    const long = randomBytes(3000).toString('base64');
+    await expect(fence.raise(pool, long, 1n)).rejects.toMatchObject({
+      code: 'PAWL_FENCE_USAGE',
+      message: expect.stringContaining('too long'),
+    });
+    await fence.raise(pool, long.slice(0, 2048), 1n);
   });
 });

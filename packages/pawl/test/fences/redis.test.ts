@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer } from 'node:net';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
@@ -164,6 +165,52 @@ describe.skipIf(!available)('the fence in Redis', () => {
       'balance 150\n',
     );
     expect(await redis.lrange('{account:1}:history', 0, -1)).toEqual(['+50']);
+  });
+
+  it('S7: a batch whose answer is lost runs once where ioredis is told not to repeat it, and its error says nothing of a stale token', async () => {
+    let losing = false;
+    const proxy = createServer((socket) => {
+      const store = connect(server.port, '127.0.0.1');
+      socket.on('data', (chunk) => store.write(chunk));
+      store.on('data', (chunk) => (losing ? socket.destroy() : socket.write(chunk)));
+      for (const each of [socket, store]) each.on('error', () => {});
+      socket.on('close', () => store.destroy());
+    });
+    await new Promise<void>((listening) => proxy.listen(0, '127.0.0.1', listening));
+    const cut = new Redis((proxy.address() as AddressInfo).port, '127.0.0.1', { maxRetriesPerRequest: 0 });
+    cut.on('error', () => {});
+    const fence = redisFence(cut);
+    await fence.raise('account', 5n);
+    losing = true;
+    await expect(fence.commands('account', 5n, [['RPUSH', 'list', 'once']])).rejects.toMatchObject({
+      name: 'MaxRetriesPerRequestError',
+    });
+    losing = false;
+    cut.disconnect();
+    proxy.close();
+    expect(await redis.lrange('list', 0, -1)).toEqual(['once']);
+  });
+
+  it('S7: a prefix of ioredis stands before the key of the fence, and before no key of a batch', async () => {
+    const own = new Redis(server.port, '127.0.0.1', { keyPrefix: 'app:' });
+    const fence = redisFence(own);
+    await fence.commands('account', 5n, [['SET', 'app:account', 1]]);
+    expect(await fence.highest('account')).toBe(5n);
+    await expect(fence.raise('account', 4n)).rejects.toThrow(stale);
+    expect(await own.get('account')).toBe('1');
+    expect((await redis.keys('*')).sort()).toEqual(['app:account', 'app:pawl-fence:{account}']);
+    own.disconnect();
+  });
+
+  it('takes more commands than a function takes arguments, and no key for its own that holds no token', async () => {
+    const fence = redisFence(redis);
+    const many: RedisCommand[] = Array.from({ length: 50_000 }, () => ['INCR', 'account']);
+    expect((await fence.commands('account', 5n, many)).at(-1)).toBe(50_000);
+    await redis.set(fence.keyOf('other'), 'something else');
+    await expect(fence.raise('other', 5n)).rejects.toMatchObject({
+      code: 'PAWL_FENCE_USAGE',
+      message: expect.stringContaining('is no token'),
+    });
   });
 
   it('refuses what are no commands, and what is no client', async () => {

@@ -172,6 +172,8 @@ describe.each(fences)('a fence %s', (_where, make) => {
     const told = make({ sequencer: { keys: key, accepts: ({ lock }) => lock === 'all accounts' } });
     expect(await code(() => told('account:1', signed(5n, { lock: 'all accounts' })))).toBe('accepted');
     expect(await code(() => told('account:1', signed(5n)))).toBe('PAWL_INVALID_SEQUENCER');
+    const promises = make({ sequencer: { keys: key, accepts: (async () => false) as never } });
+    expect(await code(() => promises('account:1', signed(5n)))).toBe('PAWL_INVALID_SEQUENCER');
   });
 
   it('takes only what is signed where it is told so, and what expires only before', async () => {

@@ -220,6 +220,56 @@ describe('the guard in SQLite, in audit', () => {
     expect(() => db.exec(`DELETE FROM "a ""b'"`)).toThrow(/it's \{k 1\}/);
     fence.transaction("it's x */", 1n, () => db.exec(`DELETE FROM "a ""b'"`));
   });
+
+  it.each([
+    [
+      'bytes for a key',
+      'CREATE TABLE t (a BLOB, b, PRIMARY KEY (a, b)) WITHOUT ROWID',
+      "x'01ff', 1",
+      '["01FF",1]',
+    ],
+    ['a column called rowid that holds nothing', 'CREATE TABLE t (rowid TEXT, b)', 'NULL, 1', ''],
+    ['no key of its own', 'CREATE TABLE t (a, b)', 'NULL, NULL', '1'],
+  ])('an audit fails no write to a table with %s', (_what, create, values, row) => {
+    db.exec(create);
+    guard({ table: 't', mode: 'audit', resource: 't:{b}' });
+    db.exec(`INSERT INTO t VALUES (${values}); UPDATE t SET b = 2; DELETE FROM t`);
+    expect(db.prepare('SELECT count(*) AS n FROM t').get()).toEqual({ n: 0 });
+    const { unfenced } = guardReport(db);
+    expect(unfenced.map(({ operation }) => operation).sort()).toEqual(['DELETE', 'INSERT', 'UPDATE']);
+    expect(unfenced.find(({ operation }) => operation === 'INSERT')?.row).toBe(row);
+  });
+
+  it('S7: the resource of a row is compared as a text, also where it is but a number', () => {
+    guard({ resource: '{id}' });
+    for (const other of ['01', '1.0', ' 1', '1e0']) {
+      expect(() => fence.transaction(other, 1n, () => db.exec('DELETE FROM invoices WHERE id = 1'))).toThrow(
+        /only the token of another resource/,
+      );
+    }
+    fence.transaction('1', 1n, () => db.exec('DELETE FROM invoices WHERE id = 1'));
+  });
+
+  it('refuses a resource that a trigger cannot hold', () => {
+    expect(() => guard({ resource: 'a\0b' })).toThrow(usage);
+  });
+
+  it('works on a connection that reads its numbers as bigints', () => {
+    const big = new DatabaseSync(path, { readBigInts: true });
+    const own = sqliteFence(big);
+    big.exec('CREATE TABLE t (a INTEGER PRIMARY KEY, b) WITHOUT ROWID');
+    installGuard(big, { table: 't', mode: 'audit' });
+    big.exec('INSERT INTO t VALUES (1, 1)');
+    expect(guardReport(big).unfenced).toMatchObject([{ row: '[1]', count: 1 }]);
+    installGuard(big, { table: 't', mode: 'enforce' });
+    big.exec('BEGIN IMMEDIATE');
+    own.check('r', 2n);
+    big.exec('INSERT INTO t VALUES (2, 2)');
+    own.finish();
+    big.exec('COMMIT');
+    expect(() => own.raise('r', 1n)).toThrow(expect.objectContaining({ highest: 2n }));
+    big.close();
+  });
 });
 
 describe('to install a guard in SQLite', () => {

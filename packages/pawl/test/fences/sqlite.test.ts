@@ -69,6 +69,27 @@ describe('the fence in SQLite', () => {
     other.close();
   });
 
+  it('S7: check and effect are one step also where the token stood there already, and the effect is in an attached database', () => {
+    const open = () => {
+      const own = new DatabaseSync(path, { timeout: 0 });
+      own.exec(`PRAGMA journal_mode = WAL; ATTACH '${path}-other' AS other; PRAGMA other.journal_mode = WAL`);
+      return own;
+    };
+    const [first, second] = [open(), open()];
+    first.exec('CREATE TABLE other.log (token INTEGER)');
+    const [late, current] = [sqliteFence(first), sqliteFence(second)];
+    late.raise('log', 1n);
+    first.exec('BEGIN');
+    late.check('log', 1n);
+    expect(() => current.raise('log', 2n)).toThrow(/locked/);
+    first.exec('INSERT INTO other.log VALUES (1); COMMIT');
+    current.transaction('log', 2n, () => second.exec('INSERT INTO other.log VALUES (2)'));
+    first.exec('BEGIN');
+    expect(() => late.check('log', 1n)).toThrow(stale);
+    first.exec('ROLLBACK');
+    for (const each of [first, second]) each.close();
+  });
+
   it('S8: a raise inside a transaction is undone with it', () => {
     db.exec('BEGIN');
     fence.raise('account', 9n);

@@ -1,4 +1,4 @@
-import { realpathSync } from 'node:fs';
+import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Token } from '../../token.ts';
 import { type Bearer, type BearerRules, checkRules, claimOf } from '../bearer.ts';
@@ -114,6 +114,8 @@ function targetOf(path: string): string {
     return realpathSync(path);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    return join(realpathSync(dirname(path)), basename(path));
+    const there = join(realpathSync(dirname(path)), basename(path));
+    const isLink = lstatSync(there, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    return isLink ? targetOf(resolve(dirname(there), readlinkSync(there))) : there;
   }
 }

@@ -26,12 +26,14 @@ export class Replacement {
     this.#target = target;
   }
 
-  /** Writes `data` beside `target` and flushes it. @throws FenceUsageError where `target` is not a file. */
+  /** Writes `data` beside `target` and flushes it. @throws FenceUsageError where `target` is not a file, or `data` is none. */
   static async write(target: string, data: FileData): Promise<Replacement> {
+    checkData(target, data);
     const mode = await modeOf(target);
     const random = randomBytes(6).toString('hex');
     const path = join(dirname(target), `.${basename(target)}.${HOST}.${process.pid}.${random}${ENDING}`);
-    const file = await open(path, 'wx');
+    // From the start with no more rights than the file has: what is written may be a secret.
+    const file = await open(path, 'wx', mode);
     try {
       await fill(file, data, mode);
     } catch (error) {
@@ -62,6 +64,16 @@ export async function removeLeftovers(target: string): Promise<void> {
     const pid = Number(name.slice(start.length).split('.')[0]);
     if (!isAlive(pid)) await rm(join(folder, name), { force: true });
   }
+}
+
+function checkData(target: string, data: unknown): void {
+  if (typeof data === 'string' || data instanceof Uint8Array) return;
+  if (typeof data === 'object' && data !== null && (Symbol.iterator in data || Symbol.asyncIterator in data))
+    return;
+  throw new FenceUsageError(
+    basename(target),
+    `The content of "${basename(target)}" must be a text, bytes, or a stream of either, but was ${data === null ? 'null' : typeof data}.`,
+  );
 }
 
 async function fill(file: FileHandle, data: FileData, mode: number | undefined): Promise<void> {

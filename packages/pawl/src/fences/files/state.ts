@@ -42,8 +42,11 @@ export class StateFile {
       db.exec('BEGIN IMMEDIATE');
       const fence = sqliteFence(db, this.#rules);
       const result = act({
-        highest: () => highestIn(db, this.#resource),
-        raise: (bearer) => fence.raise(this.#resource, bearer),
+        highest: () => highestIn(db),
+        raise: (bearer) => {
+          takeOver(db, this.#resource);
+          fence.raise(this.#resource, bearer);
+        },
       });
       db.exec('COMMIT');
       return result;
@@ -53,7 +56,7 @@ export class StateFile {
   /** The highest token honoured so far; makes no file. */
   highest(): Token | undefined {
     if (!existsSync(this.#path)) return undefined;
-    return this.#open((db) => highestIn(db, this.#resource));
+    return this.#open(highestIn);
   }
 
   #open<T>(use: (db: DatabaseSync) => T): T {
@@ -73,13 +76,20 @@ export class StateFile {
   }
 }
 
-function highestIn(db: DatabaseSync, resource: string): Token | undefined {
+/** The file may have had another name when it was fenced; the state is of one file, so the highest is that of any name. */
+function highestIn(db: DatabaseSync): Token | undefined {
   const made = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'pawl_fence'").get();
   if (made === undefined) return undefined;
-  const row = db
-    .prepare('SELECT CAST(token AS TEXT) AS token FROM pawl_fence WHERE resource = ?')
-    .get(resource);
+  const row = db.prepare('SELECT CAST(max(token) AS TEXT) AS token FROM pawl_fence').get();
   return parseToken(row?.token);
+}
+
+/** What was honoured under another name is honoured under this one. */
+function takeOver(db: DatabaseSync, resource: string): void {
+  db.prepare(
+    `INSERT INTO pawl_fence (resource, token) SELECT ?, max(token) FROM pawl_fence HAVING max(token) IS NOT NULL
+     ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE excluded.token > token`,
+  ).run(resource);
 }
 
 function sqliteCode(error: unknown): number | undefined {

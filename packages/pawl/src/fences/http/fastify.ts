@@ -12,7 +12,7 @@ export interface FastifyLikeRequest {
 
 /** What the fence calls on Fastify's reply. */
 export interface FastifyLikeReply {
-  readonly raw: Pick<ServerResponse, 'end'>;
+  readonly raw: Pick<ServerResponse, 'end' | 'writableEnded'>;
   code(status: number): unknown;
   header(name: string, value: string): unknown;
   send(body: string): unknown;
@@ -31,7 +31,9 @@ export function fastifyFence<R extends FastifyLikeRequest>(
   return async (request, reply) => {
     const entry = await gate.enter(request, request.headers[FENCING_TOKEN.toLowerCase()]);
     if (entry.problem === undefined) {
-      if (gate.serialized) whenEnded(reply.raw, entry.done);
+      // Where somebody answered while it waited for its turn, Fastify calls no handler.
+      if (reply.raw.writableEnded) entry.done();
+      else if (gate.serialized) whenEnded(reply.raw, entry.done);
       return undefined;
     }
     reply.code(entry.problem.status);

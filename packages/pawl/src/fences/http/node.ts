@@ -20,7 +20,7 @@ export function nodeFence(
     const entry = await gate.enter(request, headerOf(request)).catch(() => undefined);
     if (entry === undefined) return send(response, UNAVAILABLE);
     if (entry.problem !== undefined) return send(response, entry.problem);
-    let ended = false;
+    let ended = response.writableEnded;
     let lastsUntilEnd = false;
     whenEnded(response, () => {
       ended = true;
@@ -56,7 +56,11 @@ export function expressFence<R extends IncomingMessage = IncomingMessage>(
   return (request, response, next) => {
     gate.enter(request, headerOf(request)).then((entry) => {
       if (entry.problem !== undefined) return send(response, entry.problem);
-      if (gate.serialized) whenEnded(response, entry.done);
+      if (gate.serialized) {
+        // Somebody answered while it waited for its turn, so nothing would end that.
+        if (response.writableEnded) return entry.done();
+        whenEnded(response, entry.done);
+      }
       next();
     }, next);
   };
@@ -89,6 +93,8 @@ function headerOf(request: IncomingMessage): string | string[] | undefined {
 }
 
 function send(response: ServerResponse, problem: Problem | typeof UNAVAILABLE): void {
+  // Somebody answered meanwhile, such as a limit of time.
+  if (response.headersSent) return;
   response.statusCode = problem.status;
   response.setHeader('Content-Type', PROBLEM_TYPE);
   response.end(JSON.stringify(problem));

@@ -37,7 +37,8 @@ export function problemOf(
   request: { readonly resource?: string; readonly bearer?: Bearer } = {},
 ): Problem | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
-  const [status, name, title] = KINDS[String(error.code)] ?? [];
+  const code = String(error.code);
+  const [status, name, title] = (Object.hasOwn(KINDS, code) ? KINDS[code] : undefined) ?? [];
   if (status === undefined || title === undefined) return undefined;
   const { highest, resource, token } = error as { highest?: unknown; resource?: unknown; token?: unknown };
   const carried = request.bearer ?? token;
@@ -46,7 +47,7 @@ export function problemOf(
     title,
     status,
     detail: error.message,
-    code: String(error.code),
+    code,
     resource: String(request.resource ?? resource),
     ...(typeof carried === 'bigint' || typeof carried === 'string' ? { token: String(carried) } : {}),
     ...(typeof highest === 'bigint' ? { highest: highest.toString() } : {}),

@@ -17,14 +17,19 @@ export interface MysqlPool<C extends MysqlPoolConnection = MysqlPoolConnection> 
 /** What the server says of a statement that returns no rows. */
 export interface MysqlHeader {
   readonly insertId: number | string;
-  /** Bits; the lowest tells whether a transaction is open. */
+  /** Bits: whether a transaction is open, and whether a statement outside of one is one by itself. */
   readonly serverStatus?: number;
 }
 
 const IN_TRANSACTION = 1;
+const AUTOCOMMIT = 2;
 
 export function isInTransaction({ serverStatus = 0 }: MysqlHeader): boolean {
   return (serverStatus & IN_TRANSACTION) !== 0;
+}
+
+export function isAutocommit({ serverStatus = 0 }: MysqlHeader): boolean {
+  return (serverStatus & AUTOCOMMIT) !== 0;
 }
 
 /** The number of a server's error, 0 where it is none. */

@@ -13,7 +13,7 @@ export interface ColumnFence {
   /**
    * Tells why nothing was written. Costs nothing where something was.
    *
-   * @param written the `affectedRows` of the UPDATE.
+   * @param written the `affectedRows` of the UPDATE. Without the driver's flag FOUND_ROWS, which it has unless told otherwise, a row that stays as it is does not count.
    * @param from what follows FROM to find the same row, without the fence: `invoice WHERE id = ?`.
    * @returns true where it was written, false where there is no such row.
    * @throws StaleTokenError where the row has honoured a higher token.

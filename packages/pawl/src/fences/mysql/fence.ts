@@ -3,6 +3,7 @@ import { type Bearer, type BearerRules, checkResource, checkRules, claimOf, refu
 import { FenceUsageError, StaleTokenError } from '../errors.ts';
 import {
   errorNumber,
+  isAutocommit,
   isInTransaction,
   type MysqlClient,
   type MysqlHeader,
@@ -37,8 +38,9 @@ export interface MysqlFence {
   /**
    * Runs `effect` in a transaction that begins with the check, and commits it; rolls back if either throws. Makes the table if it is not there.
    *
-   * @param effect gets the connection to write on.
+   * @param effect gets the connection to write on. What it writes after the transaction has ended, by a deadlock or a statement that commits, is rolled back.
    * @returns what `effect` returns.
+   * @throws as {@link fenced}; FenceUsageError where the transaction ended before `effect` did, and `effect` did not pass that on.
    */
   transaction<C extends MysqlPoolConnection, T>(
     pool: MysqlPool<C>,
@@ -53,6 +55,12 @@ export interface MysqlFence {
 const NO_SUCH_TABLE = 1146;
 /** InnoDB rolled the transaction back for another's sake. */
 const DEADLOCK = 1213;
+const NO_SUCH_SAVEPOINT = 1305;
+/*
+ * InnoDB ends a whole transaction for another's sake by the error of one statement. An effect that goes on after that would write past the fence, each
+ * statement by itself. So meanwhile none is one by itself: they make another transaction, which is not committed, since it lacks a savepoint of the first.
+ */
+const COMMIT_AND_AUTOCOMMIT = 'SET autocommit = 1';
 const REPETITIONS = 5;
 const LONGEST_NAME = 2048;
 
@@ -89,18 +97,19 @@ export function mysqlFence(options: MysqlFenceOptions = {}): MysqlFence {
     return parseToken((rows as { token: string }[])[0]?.token);
   };
 
-  /** @returns whether a transaction is open. */
-  const honour = async (client: MysqlClient, resource: string, bearer: Bearer): Promise<boolean> => {
+  const honour = async (client: MysqlClient, resource: string, bearer: Bearer): Promise<MysqlHeader> => {
     const name = nameOf(resource);
     const claim = claimOf(resource, bearer, options);
     const [token, floor] = [claim.token.toString(), claim.floor.toString()];
-    const [header] =
+    const [answer] =
       claim.floor === 0n
         ? await query(client, resource, table, plainSql, [name, token])
         : await query(client, resource, table, honourSql, [name, token, floor, name, floor]);
-    const { insertId, affectedRows } = header as MysqlHeader & { affectedRows: number };
-    if (Number(insertId) === 0 && affectedRows > 0) return isInTransaction(header as MysqlHeader);
+    const header = answer as MysqlHeader & { affectedRows: number };
+    if (Number(header.insertId) === 0 && header.affectedRows > 0) return header;
     const honoured = await highest(client, name);
+    // A connection without the flag FOUND_ROWS does not count the row that has the token already.
+    if (honoured === claim.token) return header;
     throw refusal(resource, claim, honoured) ?? new StaleTokenError(resource, claim.token, honoured ?? 0n);
   };
 
@@ -110,7 +119,7 @@ export function mysqlFence(options: MysqlFenceOptions = {}): MysqlFence {
       await honour(client, resource, bearer);
     },
     fenced: async (tx, bearer, resource) => {
-      if (await honour(tx, resource, bearer)) return;
+      if (isInTransaction(await honour(tx, resource, bearer))) return;
       throw new FenceUsageError(
         resource,
         `The fence of "${resource}" was checked outside a transaction, where another write can come between check and effect. ` +
@@ -120,15 +129,27 @@ export function mysqlFence(options: MysqlFenceOptions = {}): MysqlFence {
     transaction: async (pool, resource, bearer, effect) => {
       const connection = await pool.getConnection();
       let broken = false;
+      let commit = 'COMMIT';
       try {
-        await begin(connection, () => honour(connection, resource, bearer), migrate);
+        const header = await begin(connection, () => honour(connection, resource, bearer), migrate);
+        if (isAutocommit(header)) {
+          await connection.query('SET autocommit = 0');
+          commit = COMMIT_AND_AUTOCOMMIT;
+        }
+        await connection.query('SAVEPOINT pawl_fence');
         const result = await effect(connection);
-        await connection.query('COMMIT');
+        await connection.query('RELEASE SAVEPOINT pawl_fence').catch((cause) => {
+          throw errorNumber(cause) === NO_SUCH_SAVEPOINT ? hiddenFailure(resource, cause) : cause;
+        });
+        await connection.query(commit);
         return result;
       } catch (error) {
-        await connection.query('ROLLBACK').catch(() => {
+        try {
+          await connection.query('ROLLBACK');
+          if (commit === COMMIT_AND_AUTOCOMMIT) await connection.query(commit);
+        } catch {
           broken = true;
-        });
+        }
         throw error;
       } finally {
         if (broken) connection.destroy();
@@ -144,14 +165,13 @@ export function mysqlFence(options: MysqlFenceOptions = {}): MysqlFence {
  */
 async function begin<C extends MysqlClient>(
   connection: C,
-  honour: () => Promise<unknown>,
+  honour: () => Promise<MysqlHeader>,
   migrate: (client: C) => Promise<void>,
-): Promise<void> {
+): Promise<MysqlHeader> {
   for (let left = REPETITIONS; ; left -= 1) {
     await connection.query('START TRANSACTION');
     try {
-      await honour();
-      return;
+      return await honour();
     } catch (error) {
       const missing = errorNumber(error instanceof Error ? error.cause : undefined) === NO_SUCH_TABLE;
       if (left === 0 || !(missing || errorNumber(error) === DEADLOCK)) throw error;
@@ -178,6 +198,15 @@ async function query(
       { cause },
     );
   }
+}
+
+function hiddenFailure(resource: string, cause: unknown): FenceUsageError {
+  return new FenceUsageError(
+    resource,
+    `The transaction on "${resource}" ended before the effect did: the database rolled it back, as for a deadlock, or a statement committed it. ` +
+      'Let the effect pass on the errors of its statements, and repeat the whole transaction instead.',
+    { cause },
+  );
 }
 
 function nameOf(resource: string): Buffer {

@@ -1,4 +1,11 @@
-import type { OnceStore } from './store.ts';
+import type { OnceStore, UnfinishedRun } from './store.ts';
+
+export interface MemoryOnceStore extends OnceStore {
+  /** What began and did not end in time: for an operator. */
+  unfinished(): UnfinishedRun[];
+  /** Removes the records that have expired; nothing else does. */
+  deleteExpired(): void;
+}
 
 interface Entry {
   readonly run: string;
@@ -12,7 +19,7 @@ interface Entry {
  *
  * @param clock `systemClock` of `pawl` is one.
  */
-export function memoryOnceStore(clock: { monotonicMs(): number }): OnceStore {
+export function memoryOnceStore(clock: { monotonicMs(): number }): MemoryOnceStore {
   const entries = new Map<string, Entry>();
   const isOver = ({ untilMs }: Entry) => untilMs <= clock.monotonicMs();
   const own = (key: string, run: string) => {
@@ -43,6 +50,11 @@ export function memoryOnceStore(clock: { monotonicMs(): number }): OnceStore {
     giveUp(key, run) {
       const entry = own(key, run);
       if (entry !== undefined) entries.set(key, { ...entry, untilMs: clock.monotonicMs() });
+    },
+    unfinished: () =>
+      [...entries].flatMap(([key, entry]) => (!entry.done && isOver(entry) ? [{ key, run: entry.run }] : [])),
+    deleteExpired() {
+      for (const [key, entry] of entries) if (entry.done && isOver(entry)) entries.delete(key);
     },
   };
 }

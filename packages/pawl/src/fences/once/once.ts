@@ -62,7 +62,7 @@ export async function once<T>(
   try {
     value = await effect({ key, repeat: found.repeat });
   } catch (error) {
-    const again = onCrash === 'repeat' || didNothing?.(error) === true;
+    const again = onCrash === 'repeat' || saysSo(didNothing, error);
     // If the store fails too, the record says "begun", which is true; the effect's error is the one to tell.
     await attempt(() => (again ? store.forget(key, run) : store.giveUp(key, run)));
     throw error;
@@ -81,6 +81,15 @@ export async function once<T>(
     );
   }
   return parse(recorded);
+}
+
+/** Where it throws, nobody knows: the effect's error is the one to tell. */
+function saysSo(didNothing: OnceOptions['didNothing'], error: unknown): boolean {
+  try {
+    return didNothing?.(error) === true;
+  } catch {
+    return false;
+  }
 }
 
 /** `undefined` is no JSON, but what most effects return. */

@@ -1,3 +1,4 @@
+import { FenceUsageError } from '../errors.ts';
 import { stateOf } from './found.ts';
 import { type OnceRow, onceStatements } from './sql.ts';
 import type { OnceStore, UnfinishedRun } from './store.ts';
@@ -42,6 +43,9 @@ export function postgresOnceStore(
   };
   return {
     async begin(key, run, options) {
+      if (key.includes('\0')) {
+        throw new FenceUsageError(key, 'A key of once has no NUL in it where its record stands in Postgres.');
+      }
       for (;;) {
         const values = [key, run, options.runMs, options.takeOver ? 1 : 0];
         const [begun] = await rows<{ runs: number }>(sql.begin, ...values);

@@ -53,8 +53,8 @@ export function onceStatements(table: string, now: string): OnceStatements {
 /** A row of `look`, as either database gives it. */
 export interface OnceRow {
   readonly run: string;
-  readonly done: number;
+  readonly done: number | bigint;
   readonly value: string | null;
   /** A boolean of Postgres, a number of SQLite. */
-  readonly over: boolean | number | null;
+  readonly over: boolean | number | bigint | null;
 }

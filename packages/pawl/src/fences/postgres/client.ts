@@ -16,6 +16,8 @@ export interface PostgresPoolClient {
     values?: unknown[],
   ): Promise<{ rows: Record<string, unknown>[]; rowCount: number | null }>;
   release(destroy?: boolean): void;
+  on?(event: 'error', listener: (error: Error) => void): unknown;
+  off?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** What a fence calls on a pool; that of `pg` has it. */

@@ -71,6 +71,8 @@ export interface PostgresFence {
 const IN_TRANSACTION = 'SAVEPOINT pawl_fence; RELEASE SAVEPOINT pawl_fence; ';
 const BEGIN = 'BEGIN; ';
 const NO_TRANSACTION = '25P01';
+/** The name does not fit into the index. */
+const TOO_LONG = '54000';
 /** The schema or the function is not there: whoever made it was rolled back. */
 const NOT_THERE = new Set(['3F000', '42883']);
 
@@ -108,6 +110,7 @@ export function postgresFence(options: PostgresFenceOptions = {}): PostgresFence
       if (code === STALE) throw new StaleTokenError(resource, token, parseToken(detail) ?? 0n);
       if (code === JUMP) throw new TokenJumpError(resource, token, parseToken(detail));
       if (code === NO_TRANSACTION) throw outsideTransaction(resource);
+      if (code === TOO_LONG) throw tooLong(resource, error);
       if (NOT_THERE.has(code)) ready = false;
       throw error;
     }
@@ -134,6 +137,8 @@ export function postgresFence(options: PostgresFenceOptions = {}): PostgresFence
     transaction: async (pool, resource, bearer, effect) => {
       const client = await pool.connect();
       let broken = false;
+      // A connection that breaks while the effect does something else tells it by an event, which ends a process that does not listen.
+      client.on?.('error', toldByNextQuery);
       try {
         await prepare(client);
         await honour(client, resource, bearer, BEGIN);
@@ -148,6 +153,7 @@ export function postgresFence(options: PostgresFenceOptions = {}): PostgresFence
         });
         throw error;
       } finally {
+        client.off?.('error', toldByNextQuery);
         client.release(broken);
       }
     },
@@ -157,11 +163,21 @@ export function postgresFence(options: PostgresFenceOptions = {}): PostgresFence
   };
 }
 
+function toldByNextQuery(): void {}
+
 function outsideTransaction(resource: string): FenceUsageError {
   return new FenceUsageError(
     resource,
     `The fence of "${resource}" was checked outside a transaction, where another write can come between check and effect. ` +
       'Begin one first, and give its own connection, not the pool.',
+  );
+}
+
+function tooLong(resource: string, cause: unknown): FenceUsageError {
+  return new FenceUsageError(
+    resource,
+    'The name of a fenced resource is too long for an index of Postgres; one of at most 2,048 bytes always fits.',
+    { cause },
   );
 }
 

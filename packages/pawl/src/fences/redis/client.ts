@@ -5,7 +5,7 @@ export type RedisArgument = string | number | Uint8Array;
 
 /** What the fence calls on ioredis' `Redis` (or `Cluster`). Typed by structure, so that nobody needs its types. */
 export interface IoRedisClient {
-  call(command: string, ...args: (string | Buffer | number)[]): Promise<unknown>;
+  call(command: string, args: (string | Buffer | number)[]): Promise<unknown>;
 }
 
 /** What the fence calls on a client of node-redis (the package `redis`), made by `createClient` and connected. */
@@ -20,7 +20,7 @@ export type Send = (command: string, args: readonly RedisArgument[]) => Promise<
 
 export function sender(client: RedisClient): Send | undefined {
   if (typeof client !== 'object' || client === null) return undefined;
-  if ('call' in client) return (command, args) => client.call(command, ...args.map(toWire));
+  if ('call' in client) return (command, args) => client.call(command, args.map(toWire));
   if ('sendCommand' in client) return (command, args) => client.sendCommand([command, ...args.map(toWire)]);
   return undefined;
 }

@@ -76,7 +76,7 @@ export function redisFence(client: RedisClient, options: RedisFenceOptions = {})
       case 'done':
         return rest;
       case 'stale':
-        throw new StaleTokenError(resource, token, parseToken(String(rest[0])) ?? 0n);
+        throw stale(resource, keyOf(resource), token, String(rest[0]));
       case 'jump':
         throw new TokenJumpError(resource, token, parseToken(String(rest[0])));
       default: {
@@ -101,6 +101,15 @@ export function redisFence(client: RedisClient, options: RedisFenceOptions = {})
   };
 
   return { raise, commands, keyOf, highest };
+}
+
+function stale(resource: string, key: string, token: Token, found: string): Error {
+  const highest = parseToken(found);
+  if (highest !== undefined) return new StaleTokenError(resource, token, highest);
+  return new FenceUsageError(
+    resource,
+    `What stands in the key "${key}" is no token; no fence wrote that. Correct or remove it, or take another prefix.`,
+  );
 }
 
 function checkBatch(resource: string, batch: readonly RedisCommand[]): readonly RedisCommand[] {

@@ -41,7 +41,8 @@ export class CarriedTokens {
   add(resource: string, token: Token, own: boolean): void {
     const statements = this.#current();
     if (statements === undefined) return;
-    if (own && Object.values(statements.foreignKeys.get() as object)[0] !== 1) {
+    // A connection may be set to read its numbers as bigints.
+    if (own && Number(Object.values(statements.foreignKeys.get() as object)[0]) !== 1) {
       throw new FenceUsageError(
         resource,
         'There is a guard in this database, so with foreign keys switched off (PRAGMA foreign_keys) a transaction of your own cannot be fenced: use transaction().',

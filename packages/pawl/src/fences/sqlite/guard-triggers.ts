@@ -65,9 +65,14 @@ export function readMark(sql: string): { mode: GuardMode; resource: string | und
 
 /** The resource that a row needs, as an expression; NULL, which no token is for, where a value of it is. */
 function needed(pattern: readonly PatternPart[] | undefined, row: string): string | undefined {
-  return pattern
-    ?.map((part) => ('text' in part ? literal(part.text) : `${row}.${identifier(part.column)}`))
-    .join(' || ');
+  return (
+    pattern
+      // Cast, since to compare a text with a number SQLite makes a number of the text: "01" would be 1.
+      ?.map((part) =>
+        'text' in part ? literal(part.text) : `CAST(${row}.${identifier(part.column)} AS TEXT)`,
+      )
+      .join(' || ')
+  );
 }
 
 function isCovered(fenceTable: string, resource: string | undefined): string {
@@ -115,15 +120,20 @@ const NOW_MS = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)";
 function record(table: GuardedTable, fenceTable: string, operation: Operation, reason: string): string {
   const { unfenced } = guardTables(fenceTable);
   const row = operation === 'DELETE' ? 'OLD' : 'NEW';
+  // A column may be called rowid and hold nothing, and JSON holds no bytes: neither may fail the write.
   const key =
     table.key === undefined
-      ? `${row}.rowid`
-      : `json_array(${table.key.map((column) => `${row}.${identifier(column)}`).join(', ')})`;
+      ? `coalesce(${row}.rowid, '')`
+      : `json_array(${table.key.map((column) => withoutBytes(`${row}.${identifier(column)}`)).join(', ')})`;
   const statement = operation === 'UPDATE' ? changedColumns(table.columns) : "''";
   const same = `relation = ${literal(table.name)} AND operation = '${operation}' AND reason = ${reason} AND statement = ${statement}`;
   return `INSERT INTO ${unfenced} (relation, operation, reason, statement, row, count, first_ms, last_ms)
   SELECT ${literal(table.name)}, '${operation}', ${reason}, ${statement}, '', 0, ${NOW_MS}, 0 WHERE NOT EXISTS (SELECT 1 FROM ${unfenced} WHERE ${same});
 UPDATE ${unfenced} SET count = count + 1, row = ${key}, last_ms = ${NOW_MS} WHERE ${same};`;
+}
+
+function withoutBytes(value: string): string {
+  return `CASE typeof(${value}) WHEN 'blob' THEN hex(${value}) ELSE ${value} END`;
 }
 
 /** `UPDATE a, b`: SQLite does not show the statement, but which columns it changed tells one from another. */

@@ -22,7 +22,7 @@ export interface SqliteGuardOptions extends GuardOptions {
  * Puts a guard on a table, or changes the one that is there, in one step. From then on every row that is written by a transaction that has not
  * called the fence is recorded or refused, whoever wrote the SQL. It looks at each row.
  *
- * Two ways go past it, as past every trigger of SQLite: the rows that an `INSERT OR REPLACE` replaces are not looked at unless `recursive_triggers` is
+ * Two ways go past it, as past every trigger of SQLite: the rows that an `INSERT` or `UPDATE OR REPLACE` replaces are not looked at unless `recursive_triggers` is
  * on, and a program can drop the trigger.
  *
  * @param db outside a transaction.
@@ -35,6 +35,12 @@ export function installGuard(db: SqliteDatabase, options: SqliteGuardOptions): v
     throw new FenceUsageError(table, `The mode of a guard is "audit" or "enforce", but was "${mode}".`);
   }
   const pattern = resource === undefined ? undefined : parseResourcePattern(resource);
+  if (resource?.includes('\0')) {
+    throw new FenceUsageError(
+      table,
+      'The resource of a guard stands in the text of a trigger, so it has no NUL.',
+    );
+  }
   const guarded = findTable(db, table);
   for (const column of columnsOf(pattern ?? [])) {
     if (!guarded.columns.includes(column)) {
@@ -136,18 +142,21 @@ function findTable(db: SqliteDatabase, table: unknown): GuardedTable {
     .prepare(
       "SELECT name, wr AS without_rowid FROM pragma_table_list(?) WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
     )
-    .get(table) as { name: string; without_rowid: number } | undefined;
+    .get(table) as { name: string; without_rowid: number | bigint } | undefined;
   if (found === undefined) {
     throw new FenceUsageError(table, `There is no table ${table} to guard in this database.`);
   }
   const columns = db.prepare('SELECT name, pk FROM pragma_table_info(?) ORDER BY cid').all(found.name) as {
     name: string;
-    pk: number;
+    pk: number | bigint;
   }[];
   return {
     name: found.name,
     columns: columns.map(({ name }) => name),
-    key: found.without_rowid === 1 ? columns.filter(({ pk }) => pk > 0).map(({ name }) => name) : undefined,
+    key:
+      Number(found.without_rowid) === 1
+        ? columns.filter(({ pk }) => pk > 0).map(({ name }) => name)
+        : undefined,
   };
 }
 
