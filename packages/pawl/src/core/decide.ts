@@ -13,7 +13,7 @@ export interface Decision {
   readonly write: ConditionalWrite | null;
   /** One for each command, in their order. */
   readonly outcomes: readonly Outcome[];
-  /** Locks to promote once more after the commit: more waiters may enter than were loaded. */
+  /** Locks to promote once more after the commit: more waiters may enter than were loaded, or than one write lets in. */
   readonly unfinished: readonly string[];
   /** Ended sessions that are first in a queue and have to be buried for it to go on. */
   readonly inTheWay: readonly string[];

@@ -58,7 +58,9 @@ export interface DraftLock {
 /** The working copy on which commands are decided, and out of which the one conditional write comes. */
 export class Draft {
   readonly surroundings: Surroundings;
-  /** Locks whose queue may go on entering beyond what was loaded. */
+  /** Waiters that were let in. */
+  admitted = 0;
+  /** Locks whose queue may go on entering: beyond what was loaded, or beyond what one decision lets in. */
   readonly unfinished = new Set<string>();
   /** Ended sessions that are first in a queue: bury them, so that the next can enter. */
   readonly inTheWay = new Set<string>();

@@ -5,6 +5,9 @@ import type { Holder, Mode, RequestedLock } from './records.ts';
 /** The most that hold one lock together: shared holders, or permits of a semaphore. They stand in one record. */
 export const MAX_HOLDERS = 1024;
 
+/** The most waiters that one decision lets in, whatever it frees: each of their sessions is a condition of its write, and stores have limits. */
+export const MAX_ADMITTED = 32;
+
 /** Nobody holds it and nobody waits: its record goes, and with it its shape. */
 export function isIdle(lock: DraftLock): boolean {
   return lock.holders.length === 0 && lock.waiting === 0;
@@ -85,6 +88,11 @@ export function admit(draft: Draft, lock: DraftLock): void {
       draft.tell(first.inbox, { kind: 'claim', to });
       return;
     }
+    if (draft.admitted === MAX_ADMITTED) {
+      draft.unfinished.add(lock.name);
+      return;
+    }
+    draft.admitted += 1;
     draft.dequeue(lock, first.ticket);
     const grant = enter(lock, first);
     const requested: RequestedLock = {

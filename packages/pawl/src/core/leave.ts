@@ -51,7 +51,8 @@ export function cancel(draft: Draft, command: CancelCommand): CancelOutcome {
 export function bury(draft: Draft, command: BuryCommand): BuryOutcome {
   const known = draft.request(command);
   if (known === null) return { kind: 'buried' };
-  const { ghost } = command;
+  // A ghost that has ended by now has served its time: the commit took longer than the lock-delay.
+  const ghost = command.ghost !== null && draft.surroundings.ended.has(command.ghost) ? null : command.ghost;
   const haunted: RequestedLock[] = [];
   if (ghost !== null && known.state === 'held') {
     for (const asked of known.locks) {

@@ -69,7 +69,8 @@ export interface Finding {
  * everything about locks stands in `core/`, once for all engines. `pawl/testing` has the suite that every engine passes.
  *
  * An engine method rejects with `EngineUnavailableError` where the store cannot be reached, `definite` if what was asked
- * surely did not happen. It never answers "conflict" or "ended" because it does not know.
+ * surely did not happen. It never answers "conflict" or "ended" because it does not know. A query or a batch that is larger than the store
+ * takes is an `InvalidArgumentError`, and nothing of it happens: the caller may ask for less at once.
  *
  * Not in the contract, on purpose: clocks (no caller's time decides anything), locks, queues, retries.
  */
@@ -77,7 +78,7 @@ export interface Engine {
   readonly guarantees: EngineGuarantees;
   /** How many commits under way at once it gains from; 1 unless set. */
   readonly commitsAtOnce?: number;
-  /** The most guards that a write should have, where the store has a limit. */
+  /** The most guards that a write of several commands should have, where the store has a limit. Its sessions are at most as many and 32 more. */
   readonly maxGuards?: number;
 
   /** Reads one snapshot: all of it as it was at one point between two commits. */

@@ -3,12 +3,12 @@ import { type Clock, sleep } from '../clock.ts';
 import type { Command, Outcome, OutcomeOf } from '../core/commands.ts';
 import { type Decision, decide } from '../core/decide.ts';
 import type { Loaded, LoadedRequest } from '../core/draft.ts';
-import type { Engine, Version } from '../engines/engine.ts';
-import { ClosedError, EngineUnavailableError } from '../errors.ts';
+import type { CommitResult, Engine, Version } from '../engines/engine.ts';
+import { ClosedError, EngineUnavailableError, InvalidArgumentError } from '../errors.ts';
 import { CommandQueue } from './command-queue.ts';
 import { groupByTouch, type Pending, type Touch, touchOf } from './grouping.ts';
 import { LastKnown } from './last-known.ts';
-import { load, whyUnreadable } from './loading.ts';
+import { load, type Reading, whyUnreadable } from './loading.ts';
 
 /** An outcome, and the version of the commit that made it true (of no use where nothing was written). */
 export interface Decided<O> {
@@ -124,7 +124,6 @@ export class Committer {
   }
 
   async #process(batch: Submitted[]): Promise<void> {
-    const { engine } = this.#options;
     const impatience = Math.max(...batch.map((item) => item.attempts)) - PATIENCE;
     if (impatience > 0) await sleep(this.#options.clock, randomInt(1, 4 * Math.min(impatience, 8) + 2));
 
@@ -136,8 +135,8 @@ export class Committer {
       else plans.push(plan);
     }
     if (unknown.length > 0) {
-      const loaded = await load(engine, unknown.flat(), HEAD_WINDOW);
-      for (const each of unknown) {
+      const { items, loaded } = await this.#load(unknown.flat());
+      for (const each of groupByTouch(items)) {
         // A record that cannot be read stops those who need it, not the rest of the batch.
         const group = each.filter((item) => {
           const error = whyUnreadable(loaded, item);
@@ -151,10 +150,36 @@ export class Committer {
         else plans.push(plan);
       }
     }
-    if (plans.length === 0) return;
-    const results = await engine.commit(
-      plans.map(({ decision }) => decision.write).filter((write) => write !== null),
-    );
+    if (plans.length > 0) await this.#commit(plans);
+  }
+
+  /** Loads what they touch; of more than the store takes at once, the later half rides on the next commit. */
+  async #load(all: readonly Submitted[]): Promise<{ items: readonly Submitted[]; loaded: Reading }> {
+    for (let items = all; ; ) {
+      try {
+        return { items, loaded: await load(this.#options.engine, items, HEAD_WINDOW) };
+      } catch (error) {
+        if (!(error instanceof InvalidArgumentError) || items.length < 2) throw error;
+        const half = Math.ceil(items.length / 2);
+        this.#queue.putBack(items.slice(half));
+        items = items.slice(0, half);
+      }
+    }
+  }
+
+  async #commit(plans: readonly Plan[]): Promise<void> {
+    const writes = plans.map(({ decision }) => decision.write).filter((write) => write !== null);
+    let results: readonly CommitResult[];
+    try {
+      results = await this.#options.engine.commit(writes);
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError) || plans.length < 2) throw error;
+      // Nothing happened, since one of them is larger than the store takes: it fails, and no other.
+      const half = Math.ceil(plans.length / 2);
+      const halves = [plans.slice(0, half), plans.slice(half)];
+      await Promise.all(halves.map((some) => this.#commit(some).catch((cause) => this.#reject(some, cause))));
+      return;
+    }
     for (const [i, plan] of plans.entries()) {
       const result = results[i];
       if (result?.kind === 'committed') {
@@ -166,6 +191,10 @@ export class Committer {
       else this.#lastKnown.doubt(plan.decision.after(0n));
       this.#again(plan.group);
     }
+  }
+
+  #reject(plans: readonly Plan[], error: unknown): void {
+    for (const { group } of plans) for (const item of group) item.reject(error);
   }
 
   /** An end is final, so whoever asks for a session that is over is answered without the store, however many ask. */

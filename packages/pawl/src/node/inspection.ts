@@ -19,6 +19,7 @@ import {
 } from '../core/records.ts';
 import type { Engine, Entry } from '../engines/engine.ts';
 import { InvalidArgumentError } from '../errors.ts';
+import { inHalves } from './halving.ts';
 import type { BreakTarget, LockState } from './service.ts';
 
 /** So many of the first waiters are shown. */
@@ -40,10 +41,8 @@ export async function listLocks(
 ): Promise<LockState[]> {
   const from = after === undefined ? undefined : lockKey(after);
   const entries = await engine.list(LOCK_PREFIX + encodeName(prefix), limit, from);
-  return stateOf(
-    engine,
-    entries.map((entry) => nameOfKey(entry.key)),
-  );
+  const names = entries.map((entry) => nameOfKey(entry.key));
+  return [...(await inHalves(names, (some) => stateOf(engine, some)))];
 }
 
 /** The holder that a forced release means, or `undefined` where nobody holds the lock under that token. */

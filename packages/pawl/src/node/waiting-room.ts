@@ -3,6 +3,7 @@ import type { AcquireCommand, Grant, News, RequestId } from '../core/commands.ts
 import { lockKey, waitPrefix } from '../core/names.ts';
 import { decodeLock, decodeWaiter } from '../core/records.ts';
 import type { Engine } from '../engines/engine.ts';
+import { inHalves } from './halving.ts';
 
 export interface WaitingRoomOptions {
   readonly engine: Engine;
@@ -75,26 +76,32 @@ export class WaitingRoom {
       ...new Set([...this.#waiters.values()].flatMap(({ locks }) => locks.map(({ name }) => name))),
     ];
     try {
-      const { entries, ranges } = await this.#options.engine.read({
-        keys: names.map(lockKey),
-        ranges: names.map((name) => ({ prefix: waitPrefix(name), limit: 1 })),
-      });
+      const ids = await inHalves(names, (some) => this.#firstOf(some));
       const due = new Map<string, AcquireCommand>();
-      for (const [i, name] of names.entries()) {
-        const entry = entries.get(lockKey(name));
-        const first = ranges[i]?.[0];
-        const ids: RequestId[] = [];
-        if (entry !== undefined) ids.push(...decodeLock(entry.key, entry.value, entry.version).holders);
-        if (first !== undefined) ids.push(decodeWaiter(first.key, first.value));
-        for (const id of ids) {
-          const waiter = this.#waiters.get(keyOf(id));
-          if (waiter !== undefined) due.set(keyOf(id), waiter);
-        }
+      for (const id of ids) {
+        const waiter = this.#waiters.get(keyOf(id));
+        if (waiter !== undefined) due.set(keyOf(id), waiter);
       }
       for (const waiter of due.values()) this.#options.onClaim(waiter);
     } catch {
       // An engine that cannot be reached is reported by the renewals; the poll just comes again.
     }
+  }
+
+  /** Who holds these locks, and who is first in their queues. */
+  async #firstOf(names: readonly string[]): Promise<RequestId[]> {
+    const { entries, ranges } = await this.#options.engine.read({
+      keys: names.map(lockKey),
+      ranges: names.map((name) => ({ prefix: waitPrefix(name), limit: 1 })),
+    });
+    return names.flatMap((name, i) => {
+      const entry = entries.get(lockKey(name));
+      const first = ranges[i]?.[0];
+      return [
+        ...(entry === undefined ? [] : decodeLock(entry.key, entry.value, entry.version).holders),
+        ...(first === undefined ? [] : [decodeWaiter(first.key, first.value)]),
+      ];
+    });
   }
 }
 

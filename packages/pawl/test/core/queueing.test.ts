@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { acquire, release, tokenOf } from './commands.ts';
 import { decided, holders, SHARED, toldTo, worldWith } from './views.ts';
+import { World } from './world.ts';
 
 describe('the queue', () => {
   it('is as long as it may be: the next is refused, and of several locks the full one is named', () => {
@@ -43,6 +44,27 @@ describe('the queue', () => {
     });
     expect([holders(world), holders(world, 'y')]).toEqual([['c0'], ['c0']]);
     expect([world.lock('x')?.waiting, world.queue('x'), world.queue('y')]).toEqual([0, [], []]);
+  });
+
+  it('L3: however many a release lets in, none of its writes rests on more than 32 sessions besides its own', () => {
+    const locks = Array.from({ length: 8 }, (_, i) => `lock-${i}`);
+    const widths: number[] = [];
+    const readers = locks.flatMap((name) =>
+      Array.from({ length: 16 }, (_, i) => ({ name, session: `${name}-${i}` })),
+    );
+    const world = new World({
+      spoil: (write) => {
+        widths.push(write.alive.length);
+        return write;
+      },
+    });
+    for (const session of ['writer', ...readers.map((reader) => reader.session)])
+      world.openSession(session, 60_000);
+    world.run(acquire('writer', 'r', locks));
+    for (const { name, session } of readers) world.run(acquire(session, 'r', [{ name, mode: 'shared' }]));
+    world.run(release(world, 'writer', 'r'));
+    for (const name of locks) expect(world.lock(name)).toMatchObject({ holders: { length: 16 }, waiting: 0 });
+    expect(Math.max(...widths)).toBe(33);
   });
 
   it('L3: whoever claims lets those in who may enter with it', async () => {

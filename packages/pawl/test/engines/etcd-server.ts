@@ -33,13 +33,15 @@ interface Member {
 export class EtcdServer {
   readonly #size: number;
   readonly #tls: EtcdServerTls | undefined;
+  readonly #flags: Readonly<Record<string, string>>;
   readonly #folder = mkdtempSync(join(tmpdir(), 'pawl-etcd-'));
   readonly #members: Member[] = [];
 
-  /** @param tls also listens with TLS, on ports of its own. */
-  constructor(size = 1, tls?: EtcdServerTls) {
+  /** @param tls also listens with TLS, on ports of its own. @param flags further ones, by name. */
+  constructor(size = 1, tls?: EtcdServerTls, flags: Readonly<Record<string, string>> = {}) {
     this.#size = size;
     this.#tls = tls;
+    this.#flags = flags;
   }
 
   get endpoints(): string[] {
@@ -79,6 +81,7 @@ export class EtcdServer {
       'initial-cluster': cluster,
       'log-level': 'error',
       ...tlsFlags(this.#tls),
+      ...this.#flags,
     };
     const args = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
     const server = spawn('etcd', args, {
@@ -120,6 +123,18 @@ export class EtcdServer {
     if (member === undefined) throw new Error(`There is no member ${index}.`);
     return member;
   }
+}
+
+/** Asks the first member by its API for JSON. @returns its answer. */
+export async function gateway(server: EtcdServer, path: string, body: object, headers = {}): Promise<string> {
+  const response = await fetch(`${server.endpoints[0]}/v3/${path}`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  });
+  const answer = await response.text();
+  if (!response.ok) throw new Error(`etcd answered to ${path} with ${response.status}: ${answer}`);
+  return answer;
 }
 
 function tlsFlags(tls: EtcdServerTls | undefined): Record<string, string> {

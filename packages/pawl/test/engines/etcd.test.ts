@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { open } from '../../src/client/open.ts';
 import { type EtcdEngineOptions, etcdEngine } from '../../src/engines/etcd/index.ts';
+import { LockNode } from '../../src/node/lock-node.ts';
 import { engineConformance } from '../../src/testing/index.ts';
-import { EtcdServer, haveEtcd } from './etcd-server.ts';
+import { EtcdServer, gateway, haveEtcd } from './etcd-server.ts';
 import { runDocumented } from './server-tools.ts';
 import { seeEachOther } from './two-clients.ts';
 import { oneReleaseWakesOne } from './wakes.ts';
@@ -85,6 +86,26 @@ describe.skipIf(!have)('one etcd', () => {
     await engine.close();
   });
 
+  it('L1: a holder of 64 locks is buried, and those who wait for each of them are let in', async () => {
+    const engine = await engineOn(newPrefix());
+    const node = new LockNode(engine);
+    const [holder, ...waiters] = await Promise.all(
+      Array.from({ length: 65 }, () => node.openSession(60_000)),
+    );
+    const locks = waiters.map((_, i) => ({ name: `many-${i}`, mode: 'exclusive' as const, permits: null }));
+    const settings = { wait: true, owner: {}, lockDelayMs: 0, barging: false };
+    const acquire = (session = '', asked = locks) => node.acquire({ session, request: 'r' }, asked, settings);
+    expect((await acquire(holder)).kind).toBe('granted');
+    const heard: Promise<void>[] = [];
+    for (const session of waiters)
+      heard.push(new Promise((resolve) => void node.listen(session, () => resolve())));
+    await Promise.all(waiters.map((session, i) => acquire(session, locks.slice(i, i + 1))));
+    await node.closeSession(holder ?? '');
+    await Promise.all(heard);
+    await node.close();
+    await engine.close();
+  });
+
   it('S1: tokens stay what they were for who holds while the version is raised, and rise from then on', async () => {
     const prefix = newPrefix();
     const [one, other] = [await engineOn(prefix), await engineOn(prefix)];
@@ -99,6 +120,22 @@ describe.skipIf(!have)('one etcd', () => {
     expect((await a.inspect('y')).holders.map((holder) => holder.token)).toEqual([after.token]);
     expect((await a.acquire('x')).token).toBeGreaterThan(6_000_000_000n);
     for (const each of [a, b, one, other]) await each.close();
+  });
+
+  it('L3: a commit with a message happens although the lease of messages is gone before its time', async () => {
+    const prefix = newPrefix();
+    const engine = await engineOn(prefix);
+    const write = { guards: [], alive: [], puts: [{ key: 'x', value: '1' }], deletes: [] };
+    const wake = (message: string) => ({ ...write, wakes: [{ inbox: 'one', message }] });
+    await engine.commit([wake('before')]);
+    const key = base64(`${prefix}/inbox/one/0`);
+    const { kvs } = JSON.parse(await gateway(server, 'kv/range', { key }));
+    await gateway(server, 'lease/revoke', { ID: kvs[0].lease });
+    const heard: string[] = [];
+    engine.subscribe('one', (message) => heard.push(message));
+    expect(await engine.commit([wake('after')])).toMatchObject([{ kind: 'committed' }]);
+    await expect.poll(() => heard).toEqual(['after']);
+    await engine.close();
   });
 
   it('a compacted history costs a watcher nothing', async () => {
@@ -175,35 +212,6 @@ describe.skipIf(!have)('one etcd', () => {
       });
     }
   });
-
-  it('works for a user with a password, and says what is wrong with a bad one', async () => {
-    const own = new EtcdServer();
-    await own.start();
-    try {
-      await gateway(own, 'auth/user/add', { name: 'root', password: 'secret' });
-      await gateway(own, 'auth/user/grant', { user: 'root', role: 'root' });
-      await gateway(own, 'auth/enable', {});
-      const account = { endpoints: own.endpoints, user: 'root' };
-      await expect(etcdEngine({ ...account, password: 'wrong' })).rejects.toMatchObject({
-        code: 'PAWL_ENGINE_UNAVAILABLE',
-        outcome: 'definite',
-        message: expect.stringContaining('invalid user ID or password'),
-      });
-      const engine = await etcdEngine({ ...account, password: 'secret' });
-      const pawl = open(engine);
-      const lease = await pawl.acquire('x');
-      const next = pawl.acquire('x', { waitMs: 10_000 });
-      // Its tokens of authentication are gone with it.
-      await own.kill(0);
-      await own.startMember(0);
-      await lease.release();
-      expect((await next).token).toBeGreaterThan(lease.token);
-      await pawl.close();
-      await engine.close();
-    } finally {
-      await own.stop();
-    }
-  }, 60_000);
 });
 
 describe.skipIf(!have)('three members of etcd', () => {
@@ -263,14 +271,6 @@ async function settled<T>(attempt: () => Promise<T>): Promise<T> {
 }
 
 /** What an operator would do with etcdctl. */
-async function gateway(server: EtcdServer, path: string, body: object): Promise<void> {
-  const response = await fetch(`${server.endpoints[0]}/v3/${path}`, {
-    method: 'POST',
-    body: JSON.stringify(body),
-  });
-  expect(response.status, await response.text()).toBe(200);
-}
-
 function base64(text: string): string {
   return Buffer.from(text).toString('base64');
 }

@@ -1,8 +1,8 @@
-import { Pool } from 'pg';
+import { Pool, type PoolConfig } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { open } from '../../src/client/open.ts';
 import { type PostgresPool, postgresEngine } from '../../src/engines/postgres/index.ts';
-import { engineConformance } from '../../src/testing/index.ts';
+import { engineConformance, SimulatedTime } from '../../src/testing/index.ts';
 import { PostgresServer, postgresPrograms } from './postgres-server.ts';
 import { runDocumented } from './server-tools.ts';
 import { seeEachOther } from './two-clients.ts';
@@ -18,13 +18,14 @@ function newSchema(): string {
   return `store_${stores}`;
 }
 
-function connect(): Pool {
+function connect(settings: PoolConfig = {}): Pool {
   const pool = new Pool({
     host: '127.0.0.1',
     port: server.port,
     user: 'postgres',
     database: 'postgres',
     max: 8,
+    ...settings,
   });
   pool.on('error', () => {});
   pools.push(pool);
@@ -105,6 +106,47 @@ describe.skipIf(bin === undefined)('with a Postgres server', () => {
     await pawl.close();
     await engine.close();
   }, 60_000);
+
+  it('S2, S3: connections that would not see what others commit are refused, at the start and later', async () => {
+    const [pool, schema] = [connect(), newSchema()];
+    let current = pool;
+    const changing: PostgresPool = {
+      query: (text, values) => current.query(text, values),
+      connect: () => current.connect(),
+    };
+    const engine = await postgresEngine({ pool: changing, schema });
+    for (const level of ['repeatable read', 'serializable']) {
+      const refusal = { code: 'PAWL_STORE_UNUSABLE', message: expect.stringContaining('read committed') };
+      current = connect({ options: `-c default_transaction_isolation=${level.replace(' ', '\\ ')}` });
+      await expect(postgresEngine({ pool: current, schema })).rejects.toMatchObject(refusal);
+      const put = { guards: [], alive: [], puts: [{ key: 'x', value: '1' }], deletes: [], wakes: [] };
+      await expect(engine.commit([put])).rejects.toMatchObject(refusal);
+    }
+    current = pool;
+    expect((await engine.read({ keys: ['x'], ranges: [] })).entries.size).toBe(0);
+    await engine.close();
+  });
+
+  it('L5: where no connection to listen on is to be had again, calls fail and it can be closed', async () => {
+    const pool = connect({ max: 2, application_name: 'crowded' });
+    const time = new SimulatedTime();
+    const engine = await postgresEngine({ pool, schema: newSchema(), clock: time.clock() });
+    engine.subscribe('inbox', () => {});
+    await engine.read({ keys: [], ranges: [] });
+    const busy = [await pool.connect()];
+    await connect().query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowded' AND query LIKE 'LISTEN%'",
+    );
+    await expect.poll(() => pool.totalCount).toBe(1);
+    busy.push(await pool.connect());
+    await time.advance(1000);
+    const read = engine.read({ keys: [], ranges: [] }).catch((error: unknown) => error);
+    await time.advance(6000);
+    expect(await read).toMatchObject({ code: 'PAWL_ENGINE_UNAVAILABLE', outcome: 'definite' });
+    await engine.close();
+    for (const client of busy) client.release();
+    await expect.poll(() => pool.waitingCount).toBe(0);
+  });
 
   it('says what can be lost by how Postgres is run', async () => {
     const pool = connect();

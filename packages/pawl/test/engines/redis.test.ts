@@ -3,7 +3,7 @@ import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { open } from '../../src/client/open.ts';
 import { type RedisConnection, type RedisEngineOptions, redisEngine } from '../../src/engines/redis/index.ts';
-import { engineConformance } from '../../src/testing/index.ts';
+import { engineConformance, SimulatedTime } from '../../src/testing/index.ts';
 import { haveRedis, RedisServer } from './redis-server.ts';
 import { freePort, runDocumented } from './server-tools.ts';
 import { seeEachOther } from './two-clients.ts';
@@ -21,12 +21,13 @@ function newPrefix(): string {
   return `store-${stores}`;
 }
 
-function connect(): Redis {
+function connect(settings: { maxRetriesPerRequest?: null } = {}): Redis {
   const client = new Redis({
     port: server.port,
     host: '127.0.0.1',
     maxRetriesPerRequest: 1,
     retryStrategy: () => 50,
+    ...settings,
   });
   client.on('error', () => {});
   disconnects.push(() => client.disconnect());
@@ -114,6 +115,67 @@ describe.skipIf(!have)('with a Redis server', () => {
     await pawl.close();
     await engine.close();
   }, 60_000);
+
+  it('C5: a commit that a driver sends twice, since its connection was lost before the answer, is answered as it was', async () => {
+    const client = new Redis({ port: server.port, host: '127.0.0.1', retryStrategy: () => 10 });
+    client.on('error', () => {});
+    disconnects.push(() => client.disconnect());
+    const engine = redisEngine({ client, prefix: newPrefix() });
+    const witness = redisEngine({ client: connect(), prefix: `store-${stores}` });
+    const write = (key: string) => ({
+      guards: [{ key, version: null }],
+      alive: [],
+      puts: [{ key, value: '1' }],
+      deletes: [],
+      wakes: [],
+    });
+    await engine.commit([write('before')]);
+    for (const key of ['first', 'second']) {
+      client.stream.pause();
+      const answer = engine.commit([write('before'), write(key)]);
+      const entry = async () => (await witness.read({ keys: [key], ranges: [] })).entries.get(key);
+      await expect.poll(entry).toBeDefined();
+      client.stream.destroy();
+      const version = (await entry())?.version;
+      expect(await answer).toEqual([
+        { kind: 'conflict', keys: ['before'] },
+        { kind: 'committed', version },
+      ]);
+    }
+    // Of several under way only the last is known; of the others nobody can tell.
+    client.stream.pause();
+    const answers = Promise.allSettled([engine.commit([write('third')]), engine.commit([write('fourth')])]);
+    await expect.poll(async () => (await witness.list('fourth', 1)).length).toBe(1);
+    client.stream.destroy();
+    expect(await answers).toMatchObject([
+      { reason: { code: 'PAWL_ENGINE_UNAVAILABLE', outcome: 'indefinite' } },
+      { value: [{ kind: 'committed' }] },
+    ]);
+    await engine.close();
+    await witness.close();
+  });
+
+  it.each([
+    ['ioredis', async () => connect({ maxRetriesPerRequest: null })],
+    ['node-redis', connectNodeRedis],
+  ] as const)(
+    'L5: where %s gets no connection to listen on, calls fail and it can be closed',
+    async (_, client) => {
+      const [admin, time, prefix] = [connect(), new SimulatedTime(), newPrefix()];
+      const engine = redisEngine({ client: await client(), prefix, clock: time.clock() });
+      await engine.read({ keys: [], ranges: [] });
+      await admin.call('CONFIG', 'SET', 'maxclients', 1);
+      try {
+        engine.subscribe('inbox', () => {});
+        const read = engine.read({ keys: [], ranges: [] }).catch((error: unknown) => error);
+        await time.advance(6000);
+        expect(await read).toMatchObject({ code: 'PAWL_ENGINE_UNAVAILABLE', outcome: 'definite' });
+        await engine.close();
+      } finally {
+        await admin.call('CONFIG', 'SET', 'maxclients', 10_000);
+      }
+    },
+  );
 
   it('says what can be lost by how Redis is run', async () => {
     const client = connect();

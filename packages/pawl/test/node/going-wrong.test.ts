@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Wake } from '../../src/core/write.ts';
 import type { CommitResult, ConditionalWrite, Engine } from '../../src/engines/engine.ts';
+import { InvalidArgumentError } from '../../src/errors.ts';
 import { Committer } from '../../src/node/committer.ts';
 import { touchOf } from '../../src/node/grouping.ts';
 import { LastKnown } from '../../src/node/last-known.ts';
@@ -105,6 +106,76 @@ describe('a node whose engine does not do as it should', () => {
     await setup.time.advance(1);
     expect(heard).toEqual(['granted']);
     expect((await setup.node.inspect('x')).waiting).toBe(0);
+  });
+
+  it('L3: a store that takes only small queries is asked for less at once, by commands and by the poll', async () => {
+    const setup = new NodeSetup(undefined, {}, (engine) =>
+      changed(engine, {
+        read: async (query) => {
+          const parts = query.keys.length + query.ranges.length;
+          if (parts > 20) throw new InvalidArgumentError('query', 'at most 20 parts', parts);
+          return engine.read(query);
+        },
+      }),
+    );
+    const [holder, waiter] = [await setup.openSession(), await setup.openSession()];
+    const locks = Array.from({ length: 40 }, (_, i) => [{ name: `x${i}`, ...EXCLUSIVE }]);
+    const acquireAll = (session: string) =>
+      Promise.all(locks.map((asked, i) => setup.acquireAs({ session, request: `r${i}` }, asked, true)));
+    const held = await acquireAll(holder);
+    expect((await acquireAll(waiter)).map(({ kind }) => kind)).toEqual(locks.map(() => 'queued'));
+    expect(await setup.node.list('', 100)).toHaveLength(40);
+    setup.faults.onWake = () => 0;
+    let heard = 0;
+    setup.node.listen(waiter, () => {
+      heard += 1;
+    });
+    const releases = held.map((answer, i) =>
+      setup.node.release({ session: holder, request: `r${i}` }, [granted(answer)], true),
+    );
+    await Promise.all(releases);
+    await setup.time.advance(600);
+    expect(heard).toBe(40);
+  });
+
+  it('S6: a write that is too large for the store fails, and none that came with it', async () => {
+    const setup = new NodeSetup(undefined, {}, (engine) =>
+      changed(engine, {
+        commit: async (batch) => {
+          const longest = Math.max(...batch.flatMap(({ puts }) => puts.map(({ value }) => value.length)));
+          if (longest > 1000) throw new InvalidArgumentError('write', 'at most 1000 characters', longest);
+          return engine.commit(batch);
+        },
+      }),
+    );
+    const session = await setup.openSession();
+    const names = Array.from({ length: 20 }, (_, i) => `x${i}`);
+    const answers = await Promise.allSettled(
+      names.map((name) => {
+        const owner = name === 'x7' ? { note: 'long'.repeat(250) } : {};
+        const settings = { wait: false, owner, lockDelayMs: 0, barging: false };
+        return setup.node.acquire(newRequest(session), [{ name, ...EXCLUSIVE }], settings);
+      }),
+    );
+    const failed = answers.filter(({ status }) => status === 'rejected');
+    expect(failed).toMatchObject([{ reason: { code: 'PAWL_INVALID_ARGUMENT' } }]);
+    expect((await setup.node.list('', 100)).map(({ name }) => name).sort()).toEqual(
+      names.filter((name) => name !== 'x7').sort(),
+    );
+  });
+
+  it('L1: a lock-delay that is over before its ghost could be written keeps nobody out', async () => {
+    const setup = new NodeSetup();
+    const [dead, next] = [await setup.openSession(), await setup.openSession()];
+    const settings = { wait: false, owner: {}, lockDelayMs: 50, barging: false };
+    granted(await setup.node.acquire(newRequest(dead), X, settings));
+    const heard: string[] = [];
+    setup.node.listen(next, (event) => heard.push(event.kind));
+    await setup.acquire(next, 'x', true);
+    setup.faults.onCall = (method) => (method === 'commit' ? { delayMs: 100 } : undefined);
+    await setup.engine.endSession(dead);
+    await setup.time.advance(500);
+    expect(heard).toEqual(['granted']);
   });
 
   it('S6: a cancel finds all that its acquire queued for, also locks that it does not name', async () => {

@@ -1,9 +1,10 @@
+import { MAX_ADMITTED } from '../../core/holders.ts';
 import { EngineUnavailableError } from '../../errors.ts';
 import type { CommitResult, ConditionalWrite } from '../engine.ts';
-import type { EtcdConnection } from './connection.ts';
+import { codeOf, type EtcdConnection } from './connection.ts';
 import type { Floor, Floors } from './floor.ts';
 import { type Layout, rangeOf, txnMethod } from './layout.ts';
-import type { MessageLeases } from './leases.ts';
+import { type MessageLeases, NO_LEASE } from './leases.ts';
 import type { Op, Txn, TxnAnswer } from './messages.ts';
 
 /**
@@ -11,8 +12,8 @@ import type { Op, Txn, TxnAnswer } from './messages.ts';
  * together. Some are left unused.
  */
 const OPERATIONS = 120;
-/** So many guards and sessions fit into one write. */
-export const MAX_GUARDS = OPERATIONS / 2;
+/** With so many guards a write fits, as many sessions and all those that it lets in. */
+export const MAX_GUARDS = (OPERATIONS - MAX_ADMITTED) / 2;
 /** etcd takes requests of 1.5 MB (`--max-request-bytes`); this counts characters, of which few take more than a byte. */
 const REQUEST_CHARS = 700_000;
 
@@ -98,7 +99,7 @@ async function commitPart(
   leases: MessageLeases,
   part: readonly ConditionalWrite[],
 ): Promise<CommitResult[]> {
-  for (;;) {
+  for (let anew = false; ; ) {
     const floor = floors.current;
     const messages = new MessageKeys(
       layout,
@@ -109,7 +110,16 @@ async function commitPart(
       success: part.map((write) => ({ txn: toTxn(layout, floor, messages, write) })),
       failure: [],
     };
-    const answer = await connection.call(txnMethod, txn, false);
+    const answer = await connection.call(txnMethod, txn, false).catch((error: unknown) => {
+      // Nothing happened, since the lease that its messages were to hang on is gone.
+      if (anew || messages.lease === 0 || codeOf(error) !== NO_LEASE) throw error;
+      return undefined;
+    });
+    if (answer === undefined) {
+      anew = true;
+      leases.replace();
+      continue;
+    }
     if (answer.succeeded) {
       const version = floor.versionAt(answer.revision);
       const happened = (i: number) => nested(answer, i).succeeded;

@@ -107,11 +107,11 @@ export class EtcdConnection {
       } catch (error) {
         if (error instanceof ClosedError) throw error;
         lastError = error;
-        const code = codeOf(error);
-        const surelyNot: boolean = !sent || code === status.UNAUTHENTICATED;
+        const aboutToken = isAboutToken(error);
+        const surelyNot: boolean = !sent || aboutToken;
         sent = sent && !surelyNot;
-        if (code === status.UNAUTHENTICATED && this.#token !== undefined) this.#token = undefined;
-        else if (MOVE_ON.has(code)) this.#moveOn(member);
+        if (aboutToken && this.#token !== undefined) this.forgetToken();
+        else if (MOVE_ON.has(codeOf(error))) this.#moveOn(member);
         else break;
         if (!surelyNot && !repeatable) break;
       }
@@ -130,7 +130,9 @@ export class EtcdConnection {
       const metadata = await this.#metadata(client);
       const stream = client.makeBidiStreamRequest(method.path, method.encode, method.decode, metadata);
       // One that nobody needs any more is cancelled before anybody listens, which is an error too.
-      return stream.on('error', ignore);
+      return stream.on('error', (error) => {
+        if (isAboutToken(error)) this.forgetToken();
+      });
     } catch (error) {
       if (error instanceof ClosedError) throw error;
       this.#token = undefined;
@@ -142,6 +144,11 @@ export class EtcdConnection {
   /** Turns to the next member: the current one, though it can be reached, does not do its work. */
   moveOn(): void {
     this.#moveOn(this.#current);
+  }
+
+  /** The token of authentication is not accepted any more: the next call asks for another. */
+  forgetToken(): void {
+    this.#token = undefined;
   }
 
   close(): void {
@@ -237,6 +244,11 @@ function adviceOn(error: unknown, said: string): string {
     : CHECK_MEMBERS;
 }
 
+/** Whether the token of authentication is over, or older than a change of the users. Nothing else was looked at. */
+function isAboutToken(error: unknown): boolean {
+  return codeOf(error) === status.UNAUTHENTICATED || /revision of auth store is old/.test(detailsOf(error));
+}
+
 function detailsOf(error: unknown): string {
   return error instanceof Error ? ((error as Partial<ServiceError>).details ?? error.message) : String(error);
 }
@@ -248,5 +260,3 @@ export function codeOf(error: unknown): number {
   if (typeof code === 'number') return code;
   return error.cause === undefined ? status.UNKNOWN : codeOf(error.cause);
 }
-
-function ignore(): void {}

@@ -5,6 +5,8 @@ import { EngineUnavailableError } from '../../errors.ts';
 import type { EtcdConnection, Method } from './connection.ts';
 import { decodeKeepAlive, decodeLeaseGrant, encodeLeaseGrant, encodeLeaseId } from './messages.ts';
 
+/** `NOT_FOUND`: there is no lease of that id. */
+export const NO_LEASE = 5;
 /** etcd counts leases in whole seconds. */
 const SECOND_MS = 1000;
 /** How long a renewal may take to be answered, in ms. */
@@ -135,6 +137,11 @@ export class MessageLeases {
       this.#lease = this.#grant();
     }
     return this.#lease;
+  }
+
+  /** Takes a new one from now on: this one is gone before its time, as after a sleep of this machine. */
+  replace(): void {
+    this.#lease = undefined;
   }
 
   async #grant(): Promise<number> {

@@ -228,6 +228,8 @@ export interface WatchNews {
   id: number;
   created: boolean;
   canceled: boolean;
+  /** Why it was cancelled, where etcd says so. */
+  cancelReason: string;
   /** Set where the revisions asked for are gone: the first that is left. */
   compactRevision: number;
   kvs: KeyValue[];
@@ -240,6 +242,7 @@ export function decodeWatch(buffer: Buffer): WatchNews {
     id: 0,
     created: false,
     canceled: false,
+    cancelReason: '',
     compactRevision: 0,
     kvs: [],
   };
@@ -249,6 +252,7 @@ export function decodeWatch(buffer: Buffer): WatchNews {
     else if (reader.field === 3) news.created = reader.boolean();
     else if (reader.field === 4) news.canceled = reader.boolean();
     else if (reader.field === 5) news.compactRevision = reader.integer();
+    else if (reader.field === 6) news.cancelReason = reader.text();
     else if (reader.field === 11) news.kvs.push(...readKvs(reader.message(), 2));
     else reader.skip();
   }

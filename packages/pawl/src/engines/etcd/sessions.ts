@@ -1,12 +1,11 @@
 import { EngineUnavailableError, TtlTooShortError } from '../../errors.ts';
 import { codeOf, type EtcdConnection } from './connection.ts';
 import { endOf, type Layout, rangeOf, txnMethod } from './layout.ts';
-import { grantLease, leaseOf, Renewals, revokeMethod } from './leases.ts';
+import { grantLease, leaseOf, NO_LEASE, Renewals, revokeMethod } from './leases.ts';
 import type { Compare, Op, TxnAnswer } from './messages.ts';
 
-/** `FAILED_PRECONDITION`: there is a lease of that id. `NOT_FOUND`: there is none. */
+/** `FAILED_PRECONDITION`: there is a lease of that id. */
 const LEASE_EXISTS = 9;
-const NO_LEASE = 5;
 /** So many operations go into one transaction; etcd takes 128. */
 const OPERATIONS = 100;
 

@@ -39,6 +39,7 @@ export class Watches {
   #opening = false;
   #lastId = 0;
   #heardAtMs = 0;
+  #refusedBefore = false;
   #timer: Timer | undefined;
 
   constructor(connection: EtcdConnection) {
@@ -102,12 +103,18 @@ export class Watches {
   }
 
   #hear(stream: ClientDuplexStream<WatchRequest, WatchNews>, news: WatchNews): void {
+    if (stream !== this.#stream) return;
     this.#heardAtMs = this.#connection.clock.monotonicMs();
     const watch = this.#watches.get(news.id);
-    if (watch === undefined) return;
+    if (news.created && news.canceled && news.compactRevision === 0) this.#refused(stream, news);
+    else if (watch !== undefined) this.#tell(stream, watch, news);
+  }
+
+  #tell(stream: ClientDuplexStream<WatchRequest, WatchNews>, watch: Watch, news: WatchNews): void {
     if (news.created && !news.canceled) {
       const anew = watch.next === 0;
       if (anew) watch.next = news.revision + 1;
+      this.#refusedBefore = false;
       watch.ready.resolve();
       if (anew) watch.onGap?.();
     }
@@ -121,6 +128,18 @@ export class Watches {
     watch.onGap?.();
     if (news.compactRevision > 0) this.#create(stream, watch);
     else stream.cancel();
+  }
+
+  /** etcd makes no watch for who may not look, and does not say which it means. */
+  #refused(stream: ClientDuplexStream<WatchRequest, WatchNews>, { cancelReason }: WatchNews): void {
+    const aboutToken = /auth token|auth store is old/.test(cancelReason);
+    const outdated = aboutToken && !this.#refusedBefore;
+    this.#refusedBefore = true;
+    if (aboutToken) this.#connection.forgetToken();
+    // With a new token all are made again at once, and whoever waits for one to be in force goes on waiting.
+    if (outdated) this.#stream = undefined;
+    stream.cancel();
+    if (outdated) this.#openSoon(0);
   }
 
   #ended(stream: ClientDuplexStream<WatchRequest, WatchNews>): void {

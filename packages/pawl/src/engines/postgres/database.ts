@@ -62,6 +62,17 @@ export class Database {
     }
   }
 
+  /** Waits for what has to be so before anything is asked. @throws EngineUnavailableError where that takes too long. */
+  async until(ready: Promise<unknown>): Promise<void> {
+    try {
+      await this.#answered(ready);
+    } catch (error) {
+      const said = error instanceof Error ? error.message : String(error);
+      const message = `Postgres gave no connection to listen on: ${said}. Check that it is up, and that the pool has one to spare.`;
+      throw new EngineUnavailableError(message, 'definite', { cause: error });
+    }
+  }
+
   async #answered<T>(answer: Promise<T>): Promise<T> {
     const { promise: late, reject } = Promise.withResolvers<never>();
     const fail = () => reject(new Error(`no answer within ${ANSWER_LIMIT_MS} ms`));

@@ -46,10 +46,11 @@ export class Inboxes {
     };
   }
 
-  async close(): Promise<void> {
+  close(): void {
     this.#closed = true;
     this.#listeners.clear();
-    (await this.#client)?.release(true);
+    // One that is yet to come, which may take for ever, is given back when it comes.
+    void this.#client?.then((client) => client?.release(true));
   }
 
   #tell(statement: string): void {

@@ -16,7 +16,7 @@ import { checkVersionFloor } from '../version-floor.ts';
 import { Database, type PostgresPool } from './database.ts';
 import { findingsOf } from './findings.ts';
 import { Inboxes } from './inboxes.ts';
-import { prepareSchema } from './schema.ts';
+import { outdatedSnapshots, prepareSchema, SEES_THE_LATEST } from './schema.ts';
 
 export type { PostgresClient, PostgresPool } from './database.ts';
 
@@ -49,7 +49,7 @@ export interface PostgresEngineOptions {
  * An engine in a Postgres database. Works through a pooler in transaction mode as well, where only the notifications are missing, and
  * waiters are found by the slow poll instead.
  *
- * @throws InvalidArgumentError, StoreVersionError, EngineUnavailableError
+ * @throws InvalidArgumentError, StoreVersionError, StoreUnusableError, EngineUnavailableError
  */
 export async function postgresEngine(options: PostgresEngineOptions): Promise<Engine> {
   const { pool, schema = 'pawl', clock = systemClock } = options;
@@ -138,10 +138,11 @@ class PostgresEngine implements Engine {
       w: wakes.map(({ inbox, message }) => [this.#inboxes.channelOf(inbox), message]),
     }));
     const [row] = await this.#query<{ answers: string[][] }>(
-      `SELECT ${this.#schema}.commit($1::jsonb) AS answers`,
+      `SELECT ${this.#schema}.commit($1::jsonb) AS answers WHERE ${SEES_THE_LATEST}`,
       [JSON.stringify(writes)],
     );
-    return (row?.answers ?? []).map(([kind, ...rest]): CommitResult => {
+    if (row === undefined) throw outdatedSnapshots(this.#schema);
+    return row.answers.map(([kind, ...rest]): CommitResult => {
       if (kind === 'committed') return { kind, version: BigInt(rest[0] ?? 0) };
       if (kind === 'ended') return { kind: 'sessionsEnded', sessions: rest };
       return { kind: 'conflict', keys: rest.map((key) => Buffer.from(key, 'base64').toString()) };
@@ -211,7 +212,7 @@ class PostgresEngine implements Engine {
     if (this.#closed) return;
     this.#closed = true;
     this.#endings.close();
-    await this.#inboxes.close();
+    this.#inboxes.close();
   }
 
   async #finish(ids: readonly string[]): Promise<readonly string[]> {
@@ -222,7 +223,7 @@ class PostgresEngine implements Engine {
   async #query<R>(text: string, values: unknown[]): Promise<R[]> {
     this.#checkOpen();
     // What comes after a subscription must find it in force.
-    await this.#inboxes.ready;
+    await this.#database.until(this.#inboxes.ready);
     return this.#database.query<R>(text, values);
   }
 

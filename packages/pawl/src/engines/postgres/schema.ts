@@ -1,4 +1,4 @@
-import { StoreVersionError } from '../../errors.ts';
+import { StoreUnusableError, StoreVersionError } from '../../errors.ts';
 import type { Database } from './database.ts';
 
 /** The format of the tables; a newer Pawl that changes them counts up. */
@@ -76,16 +76,33 @@ END $$;
 }
 
 /**
+ * Whether each statement sees what was committed before it. Under the stricter levels a transaction that waited for another still sees what
+ * was before that one: a guard would hold of a record that is gone, and a session be alive that has ended.
+ */
+export const SEES_THE_LATEST = `current_setting('transaction_isolation') IN ('read committed', 'read uncommitted')`;
+
+export function outdatedSnapshots(schema: string): StoreUnusableError {
+  return new StoreUnusableError(
+    `The schema "${schema}"`,
+    'its connections begin with a stricter isolation than read committed, which would show them what is outdated; set default_transaction_isolation to "read committed" for its role or its pool',
+  );
+}
+
+/**
  * Makes the tables and functions if they are not there. Several engines may do so at once.
  *
- * @throws StoreVersionError where a newer Pawl made them.
+ * @throws StoreVersionError where a newer Pawl made them, StoreUnusableError where connections see what is outdated.
  */
 export async function prepareSchema(database: Database, schema: string): Promise<void> {
   const [found] = await database.query<{ meta: string | null }>('SELECT to_regclass($1) AS meta', [
     `${schema}.meta`,
   ]);
   if (found?.meta == null) await database.query(tables(schema), undefined);
-  const [meta] = await database.query<{ format: number }>(`SELECT format FROM ${schema}.meta`, []);
+  const [meta] = await database.query<{ format: number; latest: boolean }>(
+    `SELECT format, ${SEES_THE_LATEST} AS latest FROM ${schema}.meta`,
+    [],
+  );
   const format = meta?.format ?? 0;
   if (format > FORMAT) throw new StoreVersionError(`The schema "${schema}"`, format, FORMAT);
+  if (meta?.latest === false) throw outdatedSnapshots(schema);
 }

@@ -51,6 +51,16 @@ export class ScriptRunner {
     }
   }
 
+  /** Waits for what has to be so before anything is asked. @throws EngineUnavailableError where that takes too long. */
+  async until(ready: Promise<unknown>): Promise<void> {
+    try {
+      await this.#answered(ready);
+    } catch (error) {
+      const message = `Redis gave no connection to listen on: ${messageOf(error)}. Check that it is up and takes more clients.`;
+      throw new EngineUnavailableError(message, 'definite', { cause: error });
+    }
+  }
+
   #digest(script: string): string {
     let digest = this.#digests.get(script);
     if (digest === undefined) {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../../clock.ts';
 import { ClosedError, InvalidArgumentError, StoreCorruptError, StoreVersionError } from '../../errors.ts';
 import { EndingsFeed } from '../endings-feed.ts';
@@ -90,6 +91,7 @@ class RedisEngine implements Engine {
   readonly #channels: string;
   readonly #client: RedisConnection;
   #prepared: Promise<void> | undefined;
+  #commits = 0;
   #closed = false;
 
   constructor(client: RedisConnection, tag: string, clock: Clock) {
@@ -97,7 +99,7 @@ class RedisEngine implements Engine {
     this.#scripts = new ScriptRunner(
       client,
       clock,
-      KEYS.map((key) => `${tag}:${key}`),
+      [...KEYS, `answers:${randomBytes(12).toString('hex')}`].map((key) => `${tag}:${key}`),
     );
     this.#channels = `${tag}:inbox:`;
     this.#inboxes = new Inboxes(client, this.#channels);
@@ -138,7 +140,9 @@ class RedisEngine implements Engine {
       d: deletes,
       w: wakes.map(({ inbox, message }) => [inbox, message]),
     }));
-    const answers = (await this.#run(COMMIT, [this.#channels, JSON.stringify(writes)])) as string[][];
+    this.#commits += 1;
+    const args = [this.#channels, JSON.stringify(writes), this.#commits];
+    const answers = (await this.#run(COMMIT, args)) as string[][];
     return answers.map(([kind, ...rest]): CommitResult => {
       if (kind === 'committed') return { kind, version: BigInt(rest[0] ?? 0) };
       return kind === 'ended' ? { kind: 'sessionsEnded', sessions: rest } : { kind: 'conflict', keys: rest };
@@ -191,7 +195,7 @@ class RedisEngine implements Engine {
     this.#checkOpen();
     await this.#prepare();
     // What comes after a subscription must find it in force.
-    await this.#inboxes.ready;
+    await this.#scripts.until(this.#inboxes.ready);
     return this.#scripts.run(script, args);
   }
 

@@ -10,6 +10,7 @@
  *   5 expiry    sorted set: live session → when it expires, ms of Redis' clock
  *   6 ended     set: sessions that have ended and were not forgotten
  *   7 format    the number of this layout
+ *   8 answers   of one engine: the number of its last commit that wrote anything, " ", its answers as JSON; for a while
  */
 export const KEYS = ['version', 'values', 'index', 'ttls', 'expiry', 'ended', 'format'] as const;
 
@@ -39,13 +40,22 @@ local function version_of(key)
 end
 `;
 
+/** So long Redis remembers what an engine's last commit was answered, in ms: longer than the engine waits for it. */
+export const REMEMBER_MS = 60_000;
+
 /**
+ * A driver that lost its connection may send a commit once more that was done, and "conflict" would then be a lie: so a commit has a
+ * number, and is answered as it was before.
+ *
  * ARGV: 1 prefix of the inboxes' channels; 2 JSON: a list of writes { g: guards [key, version or ""], a: sessions, p: puts
- * [key, value], d: deletes, w: wakes [inbox, message] }.
+ * [key, value], d: deletes, w: wakes [inbox, message] }; 3 the number of the commit, higher than those before it of its engine.
  * Returns a list: { "committed", version }, { "conflict", key… } or { "ended", session… } for each write.
  */
 export const COMMIT = `${PRELUDE}
-local answers = {}
+local last, answered = string.match(redis.call('GET', KEYS[8]) or '', '^(%d+) (.*)$')
+if last == ARGV[3] then return cjson.decode(answered) end
+if last and tonumber(last) > tonumber(ARGV[3]) then return redis.error_reply('REPEATED a commit before the last one') end
+local answers, wrote = {}, false
 for i, write in ipairs(cjson.decode(ARGV[2])) do
   local ended, differing = { 'ended' }, { 'conflict' }
   for _, id in ipairs(write.a) do
@@ -71,8 +81,10 @@ for i, write in ipairs(cjson.decode(ARGV[2])) do
       redis.call('PUBLISH', ARGV[1] .. wake[1], version .. ' ' .. wake[2])
     end
     answers[i] = { 'committed', version }
+    wrote = true
   end
 end
+if wrote then redis.call('SET', KEYS[8], ARGV[3] .. ' ' .. cjson.encode(answers), 'PX', ${REMEMBER_MS}) end
 return answers
 `;
 

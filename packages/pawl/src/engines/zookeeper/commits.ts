@@ -10,6 +10,7 @@ import { type Keeper, refused } from './keeper.ts';
 import { pathOfKey } from './keys.ts';
 import { guardOf, type Layout } from './layout.ts';
 import { ANY_VERSION, CODE, setOperation } from './protocol.ts';
+import { checkSize } from './size.ts';
 import {
   type Deserted,
   isReady,
@@ -60,8 +61,9 @@ export class Commits {
     this.#options = options;
   }
 
-  /** @throws EngineUnavailableError, InvalidArgumentError where a write is too large. */
+  /** @throws EngineUnavailableError, InvalidArgumentError where a write is too large: then nothing of the batch happens. */
   async commit(batch: readonly ConditionalWrite[]): Promise<CommitResult[]> {
+    for (const write of batch) checkSize(this.#options.layout, write);
     const answers = batch.map((write) => {
       const { promise, resolve, reject } = Promise.withResolvers<CommitResult>();
       this.#queue.push({ write, deserted: undefined, attempts: 0, settled: false, resolve, reject });
@@ -156,6 +158,11 @@ export class Commits {
         wanted.data(layout.guard(guardOf(key)));
         wanted.data(pathOfKey(layout.keys, key));
       }
+    }
+    if (tasks.length > 1 && !wanted.fits) {
+      const half = Math.ceil(tasks.length / 2);
+      await this.#look(tasks.slice(0, half));
+      return this.#look(tasks.slice(half));
     }
     const answers = wanted.answers((await keeper.multiRead(wanted.operations())).results);
     const floor = new Floor(layout, answers.get(`d${layout.floor}`));

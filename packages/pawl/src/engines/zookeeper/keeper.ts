@@ -27,7 +27,7 @@ const READ_ATTEMPTS = 3;
 /** How long the server may take to say farewell, in ms. */
 const FAREWELL_MS = 1000;
 /** The longest request, in bytes: servers refuse what is above their `jute.maxbuffer`, which is just below 1 MiB unless set. */
-const LONGEST_REQUEST = 1_000_000;
+export const LONGEST_REQUEST = 1_000_000;
 /** Answers after which it may still happen. */
 const UNDECIDED: ReadonlySet<number> = new Set([-4, -7, -122]);
 const RECURSIVE = 1;

@@ -133,6 +133,9 @@ export function childrenOperation(path: string): Operation {
   return { type: OPERATION.getChildren, path, body: new JuteWriter().text(path).bool(false).bytes() };
 }
 
+/** What stands before each operation of a `multi` or `multiRead`. */
+export const HEAD_BYTES = 9;
+
 /** The body of a `multi` or `multiRead`. */
 export function encodeMulti(operations: readonly Operation[]): Buffer {
   const out = new JuteWriter();

@@ -1,8 +1,15 @@
 import type { Entry } from '../engine.ts';
 import { unavailable } from './connection.ts';
 import type { Floor } from './floor.ts';
-import { refused } from './keeper.ts';
-import { CODE, childrenOperation, dataOperation, type Operation, type PartResult } from './protocol.ts';
+import { LONGEST_REQUEST, refused } from './keeper.ts';
+import {
+  CODE,
+  childrenOperation,
+  dataOperation,
+  HEAD_BYTES,
+  type Operation,
+  type PartResult,
+} from './protocol.ts';
 
 /** Nodes to read: each once, in the order in which they were first wanted. */
 export class Wanted {
@@ -26,15 +33,29 @@ export class Wanted {
     for (const [name, operation] of other.#operations) this.#operations.set(name, operation);
   }
 
-  /** Takes out the first `limit`. */
+  /** Whether one request can ask for all of it. */
+  get fits(): boolean {
+    return this.#bytes <= LONGEST_REQUEST;
+  }
+
+  /** Takes out the first `limit`, or so many as fit into one request. */
   take(limit: number): Wanted {
     const taken = new Wanted();
+    // The floor is read along with them.
+    let bytes = LONGEST_REQUEST - 1000;
     for (const [name, operation] of this.#operations) {
-      if (taken.size === limit) break;
+      bytes -= HEAD_BYTES + operation.body.length;
+      if (taken.size === limit || bytes < 0) break;
       taken.#operations.set(name, operation);
       this.#operations.delete(name);
     }
     return taken;
+  }
+
+  get #bytes(): number {
+    let bytes = HEAD_BYTES;
+    for (const { body } of this.#operations.values()) bytes += HEAD_BYTES + body.length;
+    return bytes;
   }
 
   operations(): Operation[] {
