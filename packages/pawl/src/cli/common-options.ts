@@ -17,6 +17,7 @@ export const server = {
   env: 'PAWL_SERVER',
   meaning:
     'a server (pawl serve) in place of a store; several URLs with commas. Its token is read from $PAWL_SERVER_TOKEN, and who signed its certificate from the file $PAWL_SERVER_CA',
+  inPlaceOf: 'db',
 } as const satisfies OptionSpec;
 
 export const json = {

@@ -46,6 +46,8 @@ export async function main(argv: readonly string[]): Promise<number> {
   // What follows "--" is for the command to run.
   const own = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
   process.stdout.on('error', leaveQuietly);
+  // Whatever reads the log of a server may end; the locks must not end with it.
+  process.stderr.on('error', leaveQuietly);
   try {
     if (first === '--help' || first === '-h') return await run('help', []);
     if (first === '--version') return await run('version', []);

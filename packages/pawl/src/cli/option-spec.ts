@@ -29,6 +29,8 @@ export interface OptionSpec {
   /** What is used then where it is no constant, in words. */
   readonly otherwise?: string;
   readonly required?: true;
+  /** The option that cannot be given with this one, and whose variable is not read then. */
+  readonly inPlaceOf?: string;
 }
 
 export interface CommandSpec {

@@ -35,9 +35,12 @@ export function parseCommand<C extends CommandName>(name: C, args: readonly stri
     const hint = spec.takesCommand === true ? ' Write the command to run after "--".' : '';
     throw new UsageError(`"${extra}" is one argument too many.${hint} See: pawl help ${name}.`);
   }
+  const overruled = overruledBy(name, spec, values);
   const options: Record<string, unknown> = {};
   for (const [option, optionSpec] of Object.entries(spec.options)) {
-    options[option] = valueFor(name, option, optionSpec, values[option]);
+    const { env: _, ...withoutEnv } = optionSpec;
+    const read = overruled.has(option) ? withoutEnv : optionSpec;
+    options[option] = valueFor(name, option, read, values[option]);
   }
   return { options, positionals, command } as Parsed<C>;
 }
@@ -72,6 +75,23 @@ function split(
     const [said] = String(cause instanceof Error ? cause.message : cause).split(/\. |\n/);
     throw new UsageError(`${said}; see: pawl help ${name}.`, { cause });
   }
+}
+
+/** Of two options in place of each other: the one that is not on the command line, if the other is. */
+function overruledBy(
+  name: string,
+  spec: CommandSpec,
+  values: Readonly<Record<string, Given>>,
+): ReadonlySet<string> {
+  const overruled = new Set<string>();
+  for (const [option, { inPlaceOf: other }] of Object.entries(spec.options)) {
+    if (other === undefined) continue;
+    if (values[option] !== undefined && values[other] !== undefined)
+      throw new UsageError(`--${option} and --${other} cannot be given together; see: pawl help ${name}.`);
+    if (values[option] !== undefined) overruled.add(other);
+    if (values[other] !== undefined) overruled.add(option);
+  }
+  return overruled;
 }
 
 function valueFor(

@@ -70,7 +70,7 @@ export function serveConfig(options: Parsed<'serve'>['options']): ServeConfig {
         };
   const { port = file.port } = options;
   const flag = (key: 'insecure' | 'trace'): boolean => {
-    const value = file[key] ?? false;
+    const { [key]: value = false } = file;
     if (typeof value === 'boolean') return options[key] || value;
     throw new InvalidArgumentError(`${options.config}: ${key}`, 'true or false', value);
   };

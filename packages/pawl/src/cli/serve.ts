@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { systemClock } from '../clock.ts';
+import { StoreUnusableError } from '../errors.ts';
 import { type LogEntry, serve as startServer } from '../server/index.ts';
 import { EXIT } from './exit-codes.ts';
 import { globalTracer } from './global-tracer.ts';
@@ -22,7 +23,8 @@ export async function serve({ options }: Parsed<'serve'>): Promise<number> {
   const tracing = trace ? globalTracer() : undefined;
   const store = await openStore(db ?? defaultPath());
   try {
-    const server = await startServer({ ...config, engine: store.engine, log, tracer: tracing?.tracer });
+    const settings = { ...config, engine: store.engine, log, tracer: tracing?.tracer };
+    const server = await startServer(settings).catch(refuseAddress);
     if (tracing?.isHeard === false) log(unheard());
     // Before anybody knows that it serves, and may want it to stop.
     const told = Promise.race(['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => once(process, signal)));
@@ -35,6 +37,13 @@ export async function serve({ options }: Parsed<'serve'>): Promise<number> {
     await store.close();
   }
   return EXIT.ok;
+}
+
+/** What listening throws is none of ours, where the address is in use, or not this machine's, or not for this user. */
+function refuseAddress(error: unknown): never {
+  if (!(error instanceof Error && 'syscall' in error)) throw error;
+  const detail = `${error.message}; choose another with --host or --port`;
+  throw new StoreUnusableError('The address to listen on', detail, { cause: error });
 }
 
 function unheard(): LogEntry {

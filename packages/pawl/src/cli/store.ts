@@ -1,10 +1,10 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { open } from '../client/open.ts';
 import type { Pawl } from '../client/pawl.ts';
 import type { Engine } from '../engines/engine.ts';
-import { InvalidArgumentError, StoreUnusableError } from '../errors.ts';
+import { StoreUnusableError } from '../errors.ts';
 import { openStore } from './store-address.ts';
 
 /** Opens the store that a command names, for as long as `work` takes. */
@@ -22,25 +22,17 @@ export async function withStore<T>(
   }
 }
 
-/**
- * The locks that a command names: of a server or of a store. Whichever was given on the command line goes before what is in the
- * environment.
- *
- * @throws InvalidArgumentError where both were given.
- */
+/** The locks that a command names: of a server, if it names one, or of a store. */
 export async function withPawl<T>(
   { db, server }: { readonly db: string | undefined; readonly server: string | undefined },
   work: (pawl: Pawl) => Promise<T>,
 ): Promise<T> {
-  const serverGiven = server !== undefined && server !== process.env.PAWL_SERVER;
-  const dbGiven = db !== undefined && db !== process.env.PAWL_DB;
-  if (serverGiven && dbGiven) throw new InvalidArgumentError('server', 'given without db', server);
-  if (server === undefined || dbGiven) return withStore(db, work);
+  if (server === undefined) return withStore(db, work);
   const { connect } = await import('../client/remote/connect.ts');
   const { PAWL_SERVER_TOKEN: token, PAWL_SERVER_CA: ca } = process.env;
   const pawl = await connect(server.split(','), {
     ...(token === undefined || token === '' ? {} : { token }),
-    ...(ca === undefined || ca === '' ? {} : { tls: { ca: readFileSync(ca, 'utf8') } }),
+    ...(ca === undefined || ca === '' ? {} : { tls: { ca } }),
   });
   try {
     return await work(pawl);

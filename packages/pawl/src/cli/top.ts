@@ -20,6 +20,8 @@ export async function top({ options, positionals }: Parsed<'top'>): Promise<numb
     };
     process.once('SIGINT', stop);
     process.once('SIGTERM', stop);
+    // Nobody reads it any more.
+    process.stdout.once('error', stop);
     for (let shown = 0; !stopped; ) {
       const states: LockState[] = [];
       for await (const state of pawl.list(positionals[0] ?? '')) states.push(state);

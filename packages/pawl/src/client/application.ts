@@ -5,6 +5,7 @@ import {
   AcquireTimeoutError,
   EngineUnavailableError,
   HeldError,
+  isPawlError,
   LockShapeError,
   OutcomeUnknownError,
   type PawlError,
@@ -47,6 +48,7 @@ export class Application implements Applicant {
   readonly #timers: Timer[] = [];
   #queued = false;
   #over = false;
+  #turnedAway: PawlError | undefined;
   /** Every acquire that was sent has been answered. */
   #answered = false;
   /** The node has said that there is neither a waiter nor a grant. */
@@ -75,6 +77,9 @@ export class Application implements Applicant {
    */
   async run(limitMs: number | undefined): Promise<readonly GrantedLock[]> {
     const { signal, waitMs } = this.#settings;
+    // Of what happened before, neither of them tells any more.
+    if (signal?.aborted === true) throw new AcquireAbortedError(this.#name, signal.reason);
+    if (this.#session.ended !== undefined) throw this.#session.ended;
     const onAbort = () => this.#fail(new AcquireAbortedError(this.#name, signal?.reason));
     signal?.addEventListener('abort', onAbort, { once: true });
     if (waitMs !== 0 && limitMs !== undefined) {
@@ -87,6 +92,8 @@ export class Application implements Applicant {
       const grants = await this.#result.promise;
       this.#over = true;
       if (!this.#session.fresh) await this.#session.untilFresh();
+      // Its grant was taken away before it could be handed out.
+      if (this.#turnedAway !== undefined) throw this.#turnedAway;
       return grants;
     } catch (error) {
       this.#over = true;
@@ -104,6 +111,7 @@ export class Application implements Applicant {
   }
 
   turnedAway(error: PawlError): void {
+    this.#turnedAway = error;
     this.#fail(error);
   }
 
@@ -163,8 +171,10 @@ export class Application implements Applicant {
       this.#answered = true;
       if (answer !== undefined) this.#onAnswer(answer);
     } catch (error) {
-      this.#answered = !unknown;
-      this.#leftNothing = !unknown;
+      // What is no error of ours, or a fault of a server, says nothing of what happened before it.
+      const didNotHappen = !unknown && isPawlError(error) && error.outcome === 'definite';
+      this.#answered = didNotHappen;
+      this.#leftNothing = didNotHappen;
       this.#fail(
         unknown ? new OutcomeUnknownError(`the acquire of lock "${this.#name}"`, { cause: error }) : error,
       );

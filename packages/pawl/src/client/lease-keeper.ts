@@ -6,6 +6,7 @@ import {
   ClosedError,
   EngineUnavailableError,
   InvalidArgumentError,
+  LeaseLostError,
   OutcomeUnknownError,
   type PawlError,
   SessionEndedError,
@@ -115,6 +116,10 @@ export class LeaseKeeper implements Keeper {
         else hold.lost('the engine says that it is not held');
       },
     );
+    // Repeated meanwhile, its acquire would get a grant that is about to go.
+    if (!forget) this.#rememberCleanUp(requestId, releasing.then(ignore, ignore));
+    // What cannot be repeated is left to the end of the session, which this must not put off.
+    releasing.catch(() => session.removeHold(hold));
     const unknown = (cause: unknown) => {
       throw hold.loss ?? new OutcomeUnknownError(`the release of lock "${first.name}"`, { cause });
     };
@@ -141,6 +146,10 @@ export class LeaseKeeper implements Keeper {
       if (answer.kind === 'notHeld') hold.lost('the engine says that it is not held');
     } catch (error) {
       hold.lost('its export came to an unknown end', error);
+      // It may have come to nothing, and whoever has lost it does not give it back.
+      const names = grants.map((grant) => grant.name);
+      const goOn = () => session.ended === undefined;
+      settle(() => service.cancel(from, names, false), { clock, goOn }).catch(ignore);
     }
     session.removeHold(hold);
     if (hold.loss !== undefined) throw hold.loss;
@@ -154,6 +163,9 @@ export class LeaseKeeper implements Keeper {
     const session = await this.#session(settings, handover.name, noLimit);
     const resumption = new Resumption(this.#context, session, handover, settings);
     const grants = await resumption.run();
+    const { ended } = session;
+    if (ended !== undefined)
+      throw new LeaseLostError(handover.name, handover.token, 'its session ended', { cause: ended });
     this.#context.service.closeSession(handover.session).catch(leaveToExpiry);
     return this.#hold(session, { id: resumption.requestId, forget: true }, grants, now(this.#context.clock));
   }
@@ -248,6 +260,7 @@ export class LeaseKeeper implements Keeper {
   ): Promise<{ value: T } | undefined> {
     const { promise: aborted, reject } = Promise.withResolvers<never>();
     const onAbort = () => reject(new AcquireAbortedError(name, signal?.reason));
+    if (signal?.aborted === true) onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
       const limited = within(this.#context.clock, patienceMs(waitMs, leftMs), work);
@@ -271,3 +284,5 @@ function holdOf(session: ClientSession, requestId: string): Hold | undefined {
 function noLimit(): undefined {}
 
 function leaveToExpiry(): void {}
+
+function ignore(): void {}

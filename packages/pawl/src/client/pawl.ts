@@ -170,7 +170,8 @@ export class Pawl implements AsyncDisposable {
    * @returns what `lead` returns, which ends the leadership.
    * @throws what `lead` throws while the lease lasts; AcquireAbortedError once `settings.signal` aborts.
    */
-  elect<T>(name: string, settings: ElectSettings, lead: (lease: Lease) => T): Promise<Awaited<T>> {
+  async elect<T>(name: string, settings: ElectSettings, lead: (lease: Lease) => T): Promise<Awaited<T>> {
+    if (typeof lead !== 'function') throw new InvalidArgumentError('lead', 'a function', lead);
     const campaign: Campaign<T> = {
       acquire: (options) => this.acquire(name, options),
       lead: (lease) => runUnder(this.#scopes, lease, lead),

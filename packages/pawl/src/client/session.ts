@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../clock.ts';
-import { type PawlError, SessionEndedError } from '../errors.ts';
+import { type PawlError, RequestFinishedError, SessionEndedError } from '../errors.ts';
 import type { LockService, SessionEvent } from '../node/service.ts';
 import { elapsedMs, type Moment, now } from './deadline.ts';
 import type { Announcer } from './events.ts';
@@ -231,7 +231,10 @@ export class ClientSession {
 
   #hear(event: SessionEvent): void {
     if (event.kind === 'granted') this.#applicants.get(event.request)?.granted(event);
-    else this.#loseByRequest(event.request, `it was broken (${event.reason})`);
+    else {
+      this.#applicants.get(event.request)?.turnedAway(new RequestFinishedError(event.request, 'broken'));
+      this.#loseByRequest(event.request, `it was broken (${event.reason})`);
+    }
   }
 
   #loseByRequest(requestId: string, reason: string): void {

@@ -1,6 +1,8 @@
 import type { AskedLock } from '../core/commands.ts';
+import type { Owner } from '../core/records.ts';
 import { isPawlError } from '../errors.ts';
 import type { LockService } from '../node/service.ts';
+import { OWNER_BYTES } from '../protocol/arguments.ts';
 import { readTraceparent, writeTraceparent } from '../protocol/traceparent.ts';
 import { ERROR_STATUS, type PawlSpan, type PawlTracer, TRACEPARENT } from '../protocol/tracer.ts';
 import type { Hold } from './hold.ts';
@@ -33,7 +35,7 @@ export class Tracing {
     const span = quietly(() => this.#tracer.startSpan('pawl.acquire', { attributes }));
     const traceparent = quietly(() => span && writeTraceparent(span.spanContext()));
     if (span === undefined || traceparent === undefined) return run(settings);
-    const owner = { [TRACEPARENT]: traceparent, ...settings.owner };
+    const owner = withTrace(settings.owner, traceparent);
     const links: Promise<void>[] = [];
     const onQueued = () => {
       quietly(() => span.setAttribute('pawl.queued', true));
@@ -50,8 +52,8 @@ export class Tracing {
       });
       throw error;
     } finally {
-      await Promise.all(links);
-      quietly(() => span.end());
+      // The acquire does not wait for them: an engine that is silent would hold up what it was granted, or its time-out.
+      void Promise.all(links).then(() => quietly(() => span.end()));
     }
   }
 
@@ -66,6 +68,12 @@ export class Tracing {
       // A trace without a link is no reason to fail an acquire.
     }
   }
+}
+
+/** The owner with its trace, unless that makes it larger than one may be. */
+function withTrace(owner: Owner, traceparent: string): Owner {
+  const traced = { [TRACEPARENT]: traceparent, ...owner };
+  return Buffer.byteLength(JSON.stringify(traced)) > OWNER_BYTES ? owner : traced;
 }
 
 function quietly<T>(tell: () => T): T | undefined {

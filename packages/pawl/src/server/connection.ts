@@ -10,6 +10,7 @@ import { type ResultOf, tokenAsText, writeReply } from '../protocol/results.ts';
 import { CLOSE_CODES, type Transport } from '../protocol/transport.ts';
 import { FairShare } from './fair-share.ts';
 import type { Counter } from './metrics/metric.ts';
+import { OpenedSessions } from './opened-sessions.ts';
 import type { ServerParts } from './parts.ts';
 import type { Principal } from './principal.ts';
 import { refusalCode } from './refusal-code.ts';
@@ -39,7 +40,7 @@ export class Connection {
   #authenticationTimer: Timer | undefined;
   /** Set while the client does not read. */
   #slowTimer: Timer | undefined;
-  #opened = 0;
+  readonly #opened: OpenedSessions;
   #closed = false;
 
   /** @param principal `undefined` where the first message has to say who asks. */
@@ -52,6 +53,7 @@ export class Connection {
     this.#parts = parts;
     this.#transport = transport;
     this.#onClosed = onClosed;
+    this.#opened = new OpenedSessions(parts.sessions, parts.limits.sessionsPerConnection);
     this.#strangers = new Strangers(parts.sessions, parts.limits.unknownSessions);
     const mayRead = () => this.#slowTimer === undefined && !this.#closed;
     this.#share = new FairShare(parts.sharers, transport, (message) => this.#onRequest(message), mayRead);
@@ -227,14 +229,10 @@ export class Connection {
       case 'ping':
       case 'authenticate':
         return DONE;
-      case 'openSession': {
-        const { sessionsPerConnection: most } = this.#parts.limits;
-        if (this.#opened >= most) throw new LimitError('sessionsPerConnection', most, 'share sessions');
-        this.#opened += 1;
-        return this.#parts.desk.perform(principal, call);
-      }
+      case 'openSession':
+        return this.#opened.open(() => this.#parts.desk.perform(principal, call));
       case 'closeSession':
-        this.#opened = Math.max(0, this.#opened - 1);
+        this.#opened.remove(call.session);
         return this.#parts.desk.perform(principal, call);
       default:
         return this.#parts.desk.perform(principal, call);

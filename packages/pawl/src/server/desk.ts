@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { TtlTooShortError } from '../errors.ts';
+import { isPawlError, TtlTooShortError } from '../errors.ts';
 import type { AcquireAnswer, LockService, LockState } from '../node/service.ts';
 import type { Call, CallOf, Method } from '../protocol/calls.ts';
 import { type ListPage, type ResultOf, tokenAsText } from '../protocol/results.ts';
@@ -116,8 +116,12 @@ export class Desk {
     const { service, sessions } = this.#options;
     for (const { name } of locks) principal.require('acquire', name);
     if (options.lockDelayMs > 0) this.#checkTtl('lockDelayMs', options.lockDelayMs);
-    sessions.asked(id, locks.length);
-    const answer = await service.acquire(id, locks, options);
+    const isNew = sessions.asked(id, locks.length);
+    const answer = await service.acquire(id, locks, options).catch((error: unknown) => {
+      // What surely did not happen neither holds nor waits.
+      if (isNew && isPawlError(error) && error.outcome === 'definite') sessions.over(id);
+      throw error;
+    });
     if (answer.kind === 'granted' || answer.kind === 'queued') sessions.use(id.session);
     else if (answer.kind === 'sessionEnded') sessions.ended(id.session);
     else if (answer.kind !== 'mismatch') sessions.over(id);
@@ -145,6 +149,7 @@ export class Desk {
     for (const { name } of call.grants) principal.require('acquire', name);
     sessions.asked(call.to, call.grants.length);
     const answer = await service.transfer(call.id, call.grants, call.to, call.owner, call.forget);
+    if (answer.kind === 'transferred') for (const { session } of [call.id, call.to]) sessions.use(session);
     sessions.over(answer.kind === 'transferred' ? call.id : call.to, !call.forget);
     return answer;
   }

@@ -1,4 +1,10 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -109,6 +115,8 @@ function httpServer({ tls, limits }: CheckedOptions, listener: RequestListener):
     // It is missed where the answer can say so.
     requireHostHeader: false,
     headersTimeout: 10_000,
+    // Any other protocol that is offered, as some clients offer HTTP/2, is passed over and the request answered; from Node 24.9 on.
+    shouldUpgradeCallback: ({ headers }: IncomingMessage) => headers.upgrade?.toLowerCase() === 'websocket',
     // How long a request may take to arrive; its answer may take longer.
     requestTimeout: 30_000,
     keepAliveTimeout: 30_000,

@@ -64,10 +64,15 @@ export class SessionTable {
     return this.#entries.get(session)?.proven === true;
   }
 
-  /** An acquire is about to be asked for. @throws LimitError where the session has as much as it may. */
-  asked({ session, request }: RequestId, locks: number): void {
+  /**
+   * An acquire is about to be asked for.
+   *
+   * @returns whether it was not known.
+   * @throws LimitError where the session has as much as it may.
+   */
+  asked({ session, request }: RequestId, locks: number): boolean {
     const entry = this.#entry(session);
-    if (entry.requests.has(request)) return;
+    if (entry.requests.has(request)) return false;
     const most = this.#limits.locksPerSession;
     checkLimit(
       this.#limits,
@@ -84,6 +89,7 @@ export class SessionTable {
     );
     entry.requests.set(request, locks);
     entry.locks += locks;
+    return true;
   }
 
   /** The request neither holds nor waits any more. */

@@ -80,6 +80,8 @@ export class WebSockets {
   #refuse(socket: Duplex, error: unknown): void {
     const problem = problemOf(error);
     this.#parts.metrics.refused.add(1, problem.code);
+    // No limit of HTTP is kept on what wanted to become something else: one that does not close would stay for ever.
+    socket.once('finish', () => socket.destroy());
     socket.end(problemText(problem));
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { open } from '../../src/client/open.ts';
 import type { PawlSpan, PawlTracer } from '../../src/client/tracing.ts';
-import { MemoryStore, memoryEngine } from '../../src/testing/index.ts';
+import { MemoryFaults, MemoryStore, memoryEngine, SimulatedTime } from '../../src/testing/index.ts';
 
 /** A span as an exporter would get it. */
 interface Recorded {
@@ -137,6 +137,27 @@ describe('traces', () => {
       await engine.close();
     },
   );
+
+  it('S6: an engine that is silent about the holder holds up no acquire, nor its time-out', async () => {
+    const time = new SimulatedTime();
+    const clock = time.clock();
+    const faults = new MemoryFaults();
+    const engine = memoryEngine({ store: new MemoryStore(), clock, faults });
+    const tracer = new RecordingTracer();
+    const pawl = open(engine, { clock, tracer });
+    await pawl.acquire('x');
+    const waiting = pawl.acquire('x', { waitMs: 1000 }).catch((error: unknown) => error);
+    faults.onCall = (method) => (method === 'read' ? { kind: 'never' } : undefined);
+    let settled: unknown;
+    void waiting.then((error) => {
+      settled = error;
+    });
+    await time.advance(3000);
+    expect(settled).toMatchObject({ code: 'PAWL_ACQUIRE_TIMEOUT' });
+    faults.onCall = undefined;
+    await pawl.close();
+    await engine.close();
+  });
 
   it('what is no tracer is refused', async () => {
     const engine = memoryEngine();

@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { WebSocketServer } from 'ws';
 import { open } from '../../src/client/open.ts';
 import { connect } from '../../src/client/remote/connect.ts';
-import { MemoryStore, memoryEngine } from '../../src/engines/memory/index.ts';
+import { MemoryStore, memoryEngine, memoryGuarantees } from '../../src/engines/memory/index.ts';
 import type { PawlError } from '../../src/errors.ts';
 import { client, running } from './setup.ts';
 
@@ -93,3 +95,27 @@ it('a process that has nothing left to do ends, although it is connected', async
   const { stdout } = await promisify(execFile)(process.execPath, [program, server.url]);
   expect(stdout).toMatch(/^\d+$/);
 });
+
+it('a process that has closed its client ends, although the server does not say goodbye', async () => {
+  const deaf = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  onTestFinished(() => {
+    for (const each of deaf.clients) each.terminate();
+    deaf.close();
+  });
+  const limits = { frameBytes: 1024, messagesPerFrame: 10, requestsInFlight: 10 };
+  deaf.on('connection', (each) => {
+    each.send(JSON.stringify([{ event: 'hello', guarantees: memoryGuarantees, limits }]));
+    each.pause();
+  });
+  await new Promise((resolve) => deaf.once('listening', resolve));
+  const program = fileURLToPath(new URL('./closing-child.ts', import.meta.url));
+  const { port } = deaf.address() as AddressInfo;
+  // Half of what it would take by the library of the sockets.
+  const limit = { timeout: 15_000 };
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [program, `http://127.0.0.1:${port}`],
+    limit,
+  );
+  expect(stdout).toBe('closed');
+}, 30_000);

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../clock.ts';
-import { EngineUnavailableError, InvalidArgumentError } from '../../errors.ts';
+import { EngineUnavailableError, InvalidArgumentError, isPawlError } from '../../errors.ts';
 import { Pawl } from '../pawl.ts';
 import { within } from '../settle.ts';
 import type { PawlTracer } from '../tracing.ts';
@@ -39,9 +39,12 @@ export async function connect(urls: string | readonly string[], options: Connect
   try {
     const greeted = await within(clock, CONNECT_LIMIT_MS, service.ready());
     if (greeted !== undefined) return new Pawl(service, { clock, tracer: options.tracer });
+    const { lastFailure: cause } = service;
+    const why = isPawlError(cause) ? ` ${cause.message}` : '';
     throw new EngineUnavailableError(
-      `No server could be reached within ${CONNECT_LIMIT_MS} ms at ${list.join(', ')}.`,
+      `No server could be reached within ${CONNECT_LIMIT_MS} ms at ${list.join(', ')}.${why}`,
       'definite',
+      { cause },
     );
   } catch (error) {
     await service.close();
@@ -49,17 +52,14 @@ export async function connect(urls: string | readonly string[], options: Connect
   }
 }
 
-/** @throws InvalidArgumentError */
+const EXPECTED = 'the URL of a server, such as http://127.0.0.1:7295';
+
+/** @throws InvalidArgumentError, which does not repeat a password */
 function socketUrl(text: string): string {
   const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : undefined;
   const scheme = { 'http:': 'ws:', 'https:': 'wss:', 'ws:': 'ws:', 'wss:': 'wss:' }[url?.protocol ?? ''];
-  if (
-    url === undefined ||
-    scheme === undefined ||
-    url.username !== '' ||
-    url.search !== '' ||
-    url.hash !== ''
-  )
-    throw new InvalidArgumentError('urls', 'the URL of a server, such as http://127.0.0.1:7295', text);
+  const hasCredentials = url !== undefined && url.username + url.password !== '';
+  if (url === undefined || scheme === undefined || hasCredentials || url.search !== '' || url.hash !== '')
+    throw new InvalidArgumentError('urls', EXPECTED, hasCredentials ? 'one with a password' : text);
   return `${scheme}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
 }

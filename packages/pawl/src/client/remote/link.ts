@@ -44,6 +44,7 @@ export class Link {
   #connecting = false;
   #closed = false;
   #attempts = 0;
+  #lastFailure: unknown;
   #pings = 0;
   #quietSinceMs = 0;
   #pingedAtMs: number | undefined;
@@ -59,6 +60,11 @@ export class Link {
   /** The first greeting. @throws UnauthenticatedError, ForbiddenError; does not settle while no server can be reached. */
   get greeting(): Promise<Hello> {
     return this.#greeting.promise;
+  }
+
+  /** Why the last attempt to reach a server failed, if one did. */
+  get lastFailure(): unknown {
+    return this.#lastFailure;
   }
 
   /**
@@ -99,6 +105,7 @@ export class Link {
         await this.#greet(await dialer.dial(url));
         return;
       } catch (error) {
+        this.#lastFailure = error;
         if (error instanceof UnauthenticatedError || error instanceof ForbiddenError) {
           this.#greeting.reject(error);
           this.#requests.failAll(() => error);

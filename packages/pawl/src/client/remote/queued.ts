@@ -23,6 +23,10 @@ export class Queued {
     if (entry !== undefined) entry.waits = true;
   }
 
+  has({ session, request }: RequestId): boolean {
+    return this.#bySession.get(session)?.has(request) === true;
+  }
+
   /** @returns whether it was undecided. */
   remove({ session, request }: RequestId): boolean {
     const entries = this.#bySession.get(session);

@@ -1,3 +1,4 @@
+import type { Clock } from '../../clock.ts';
 import type {
   AskedLock,
   BreakOutcome,
@@ -21,6 +22,7 @@ import type {
 } from '../../node/service.ts';
 import { type Call, type CallOf, LONGEST_PAGE, MOST_HOLDS, type NamedToken } from '../../protocol/calls.ts';
 import { readEvent } from '../../protocol/states.ts';
+import { settle } from '../settle.ts';
 import { breakHappened, releaseHappened } from './aftermath.ts';
 import { Doubts } from './doubts.ts';
 import { Link, type LinkOptions } from './link.ts';
@@ -45,10 +47,14 @@ export class RemoteService implements LockService {
   readonly #queued = new Queued();
   readonly #traces = new Traces();
   readonly #listeners = new Map<string, (event: SessionEvent) => void>();
+  readonly #clock: Clock;
+  /** How many connections there have been. */
+  #connections = 0;
   #guarantees: EngineGuarantees | undefined;
 
   constructor({ guarantees, ...options }: RemoteServiceOptions) {
     this.#guarantees = guarantees;
+    this.#clock = options.clock;
     this.#link = new Link({
       ...options,
       onConnected: () => this.#onConnected(),
@@ -61,6 +67,11 @@ export class RemoteService implements LockService {
   /** Resolves once a server has greeted. @throws UnauthenticatedError, ForbiddenError, ClosedError */
   async ready(): Promise<void> {
     this.#guarantees = (await this.#link.greeting).guarantees;
+  }
+
+  /** Why the last attempt to reach a server failed, if one did. */
+  get lastFailure(): unknown {
+    return this.#link.lastFailure;
   }
 
   /** @throws EngineUnavailableError before any server has greeted. */
@@ -160,7 +171,7 @@ export class RemoteService implements LockService {
 
   listen(session: string, listener: (event: SessionEvent) => void): () => void {
     this.#listeners.set(session, listener);
-    this.#link.call({ method: 'listen', session }).catch(leaveToReconnect);
+    void this.#subscribe(session);
     return () => {
       this.#listeners.delete(session);
       this.#queued.removeSession(session);
@@ -191,20 +202,48 @@ export class RemoteService implements LockService {
   }
 
   #onConnected(): void {
-    for (const session of this.#listeners.keys())
-      this.#link.call({ method: 'listen', session }).catch(leaveToReconnect);
+    this.#connections += 1;
+    for (const session of this.#listeners.keys()) void this.#subscribe(session);
     for (const call of this.#queued.waiting) void this.#askAgain(call);
   }
 
-  /** A waiter whose connection dropped: it waits on, or was granted meanwhile. */
+  /** Listens to a session's news, however often a busy server refuses that: a grant that is not heard of would be held by nobody. */
+  async #subscribe(session: string): Promise<void> {
+    let unheard = false;
+    const answered = await this.#untilAnswered(
+      () => this.#link.call({ method: 'listen', session }),
+      () => {
+        unheard = true;
+        return this.#listeners.has(session);
+      },
+    );
+    if (answered === undefined || !unheard) return;
+    for (const call of this.#queued.waiting) if (call.id.session === session) void this.#askAgain(call);
+  }
+
+  /** A waiter whose news may have been lost: it waits on, was granted meanwhile, or even broken after that. */
   async #askAgain(call: CallOf<'acquire'>): Promise<void> {
     const { session, request } = call.id;
+    const answered = await this.#untilAnswered(
+      () => this.#link.call({ ...call }),
+      () => this.#queued.has(call.id),
+    );
+    const answer = answered?.value;
+    if (answer?.kind !== 'granted' && answer?.kind !== 'finished') return;
+    if (!this.#queued.remove(call.id)) return;
+    const tell = this.#listeners.get(session);
+    if (answer.kind === 'granted') tell?.({ kind: 'granted', request, grants: answer.grants });
+    else tell?.({ kind: 'broken', request, name: call.locks[0]?.name ?? '', reason: answer.how });
+  }
+
+  /** What `ask` comes to, repeated for as long as there is a point in it; a new connection begins anew. */
+  async #untilAnswered<T>(ask: () => Promise<T>, hasPoint: () => boolean): Promise<{ value: T } | undefined> {
+    const connection = this.#connections;
+    const goOn = () => hasPoint() && connection === this.#connections;
     try {
-      const answer = await this.#link.call({ ...call });
-      if (answer.kind !== 'granted' || !this.#queued.remove(call.id)) return;
-      this.#listeners.get(session)?.({ kind: 'granted', request, grants: answer.grants });
+      return { value: await settle(ask, { clock: this.#clock, goOn }) };
     } catch {
-      // The next connection asks once more, and what waits has a limit of its own.
+      return undefined;
     }
   }
 

@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { WebSocket } from 'ws';
-import { EngineUnavailableError, ForbiddenError, UnauthenticatedError } from '../../errors.ts';
+import { createSecureContext } from 'node:tls';
+import { type ClientOptions, WebSocket } from 'ws';
+import {
+  EngineUnavailableError,
+  ForbiddenError,
+  InvalidArgumentError,
+  StoreUnusableError,
+  UnauthenticatedError,
+} from '../../errors.ts';
 import { SocketTransport } from '../../protocol/socket-transport.ts';
 import { SESSION_PATH, SUBPROTOCOL, type Transport } from '../../protocol/transport.ts';
 import type { Dialer } from './dialer.ts';
@@ -8,6 +15,8 @@ import type { TlsSettings } from './tls.ts';
 
 /** So long a handshake may take, in ms. */
 const HANDSHAKE_LIMIT_MS = 3000;
+/** So long a server may take to say goodbye, in ms: the process of a client that was closed waits for that. */
+const FAREWELL_LIMIT_MS = 1000;
 /** The largest frame that a server may send, in bytes: the state of a lock with as many holders as there can be. */
 const FRAME_BYTES = 16 * 1024 * 1024;
 
@@ -16,21 +25,32 @@ export class SocketDialer implements Dialer {
   readonly #token: string | undefined;
   readonly #tls: TlsSettings;
 
+  /** @throws InvalidArgumentError, StoreUnusableError */
   constructor(token: string | undefined, tls: TlsSettings = {}) {
     this.#token = token;
-    this.#tls = Object.fromEntries(Object.entries(tls).map(([what, text]) => [what, readPem(text)]));
+    const given = Object.entries(tls).filter(([, text]) => text !== undefined);
+    this.#tls = Object.fromEntries(given.map(([what, text]) => [what, readPem(what, text)]));
+    try {
+      createSecureContext(this.#tls);
+    } catch (error) {
+      // None is shown: one of them is a secret.
+      const said = error instanceof Error ? error.message : 'they cannot be read';
+      throw new InvalidArgumentError('tls', 'certificates and a key in PEM', said);
+    }
   }
 
   dial(url: string): Promise<Transport> {
     const { promise, resolve, reject } = Promise.withResolvers<Transport>();
-    const socket = new WebSocket(url + SESSION_PATH, SUBPROTOCOL, {
+    const options: ClientOptions & { closeTimeout: number } = {
       ...this.#tls,
       ...(this.#token === undefined ? {} : { headers: { authorization: `Bearer ${this.#token}` } }),
       handshakeTimeout: HANDSHAKE_LIMIT_MS,
       maxPayload: FRAME_BYTES,
       perMessageDeflate: false,
       followRedirects: false,
-    });
+      closeTimeout: FAREWELL_LIMIT_MS,
+    };
+    const socket = new WebSocket(url + SESSION_PATH, SUBPROTOCOL, options);
     socket.on('upgrade', (response) => {
       // Whoever waits keeps the process running; an idle connection does not.
       response.socket.unref();
@@ -43,9 +63,13 @@ export class SocketDialer implements Dialer {
       request.destroy();
       reject(refusal(response.statusCode ?? 0));
     });
-    socket.on('error', (cause) =>
-      reject(new EngineUnavailableError(`The server at ${url} cannot be reached.`, 'definite', { cause })),
-    );
+    socket.on('error', (cause: NodeJS.ErrnoException) => {
+      // Where a name has several addresses, none of which answers, the message is empty.
+      const said = cause.message || cause.code;
+      reject(
+        new EngineUnavailableError(`The server at ${url} cannot be reached: ${said}.`, 'definite', { cause }),
+      );
+    });
     return promise;
   }
 }
@@ -56,6 +80,14 @@ function refusal(status: number): Error {
   return new EngineUnavailableError(`The server answered the handshake with status ${status}.`, 'definite');
 }
 
-function readPem(text: string): string {
-  return text.includes('-----BEGIN') ? text : readFileSync(text, 'utf8');
+function readPem(what: string, text: string): string {
+  if (text.includes('-----BEGIN')) return text;
+  try {
+    return readFileSync(text, 'utf8');
+  } catch (cause) {
+    const said = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreUnusableError(`The file of tls.${what}, ${text},`, `it cannot be read: ${said}`, {
+      cause,
+    });
+  }
 }

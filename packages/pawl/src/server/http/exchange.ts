@@ -43,10 +43,16 @@ export class Exchange {
     const tooLong = () => new HttpError(413, new LimitError('bodyBytes', bodyBytes, 'send a shorter body'));
     const chunks: Buffer[] = [];
     let bytes = 0;
-    for await (const chunk of this.request as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > bodyBytes) throw tooLong();
-      chunks.push(chunk);
+    try {
+      for await (const chunk of this.request as AsyncIterable<Buffer>) {
+        bytes += chunk.length;
+        if (bytes > bodyBytes) throw tooLong();
+        chunks.push(chunk);
+      }
+    } catch (error) {
+      if (error instanceof HttpError) throw error;
+      // The client went away while it sent it, or sent what is no HTTP.
+      throw new InvalidArgumentError('body', 'sent as a whole', undefined);
     }
     const text = Buffer.concat(chunks).toString('utf8');
     try {

@@ -48,13 +48,13 @@ export class LongPolls {
     const key = `${id.session}/${id.request}`;
     const { promise, resolve, reject } = Promise.withResolvers<GrantedLock>();
     promise.catch(() => {});
-    this.#polls.get(key)?.(new RequestMismatchError(id.request));
-    this.#polls.set(key, reject);
     const stop = sessions.subscribe(id.session, (event) => {
       if (event.kind !== 'granted' || event.request !== id.request) return;
       const [grant] = event.grants;
       if (grant !== undefined) resolve(grant);
     });
+    this.#polls.get(key)?.(new RequestMismatchError(id.request));
+    this.#polls.set(key, reject);
     const timer = clock.setTimer(waitMs, () => reject(new AcquireTimeoutError(lock.name, waitMs)), {
       keepProcess: false,
     });

@@ -94,10 +94,15 @@ export class MeasuredService implements LockService {
   }
 
   listen(session: string, listener: (event: SessionEvent) => void): () => void {
-    return this.#service.listen(session, (event) => {
+    const stop = this.#service.listen(session, (event) => {
       if (event.kind === 'granted') this.#grantedLater(session, event);
       listener(event);
     });
+    return () => {
+      stop();
+      // Its waiters are gone, or go on at another server: nobody here would hear of their end.
+      this.sessionOver(session);
+    };
   }
 
   /** Nothing of this session waits any more. */
