@@ -11,7 +11,7 @@ import type {
 } from './commands.ts';
 import type { Draft } from './draft.ts';
 import { admit, holderOf, replaceHolder } from './holders.ts';
-import { breakKey } from './names.ts';
+import { breakKey, lastBreakKey } from './names.ts';
 import { encodeBreak, type RequestedLock, type RequestRecord } from './records.ts';
 
 /** Gives back what a request holds, if it holds it under these very tokens (S4), and lets the next in. */
@@ -85,10 +85,12 @@ export function breakHold(draft: Draft, command: BreakCommand): BreakOutcome {
   const { owner, slot, inbox } = holder;
   replaceHolder(lock, command);
   const locks = known.locks.filter((asked) => asked.name !== name);
+  const record = encodeBreak({ token, slot, by, reason, atMs, owner });
+  draft.putEntry(lastBreakKey(name), record);
   if (!draft.surroundings.ended.has(command.session)) {
     // It is for the holder, which may find its grant gone, so it lasts as long as the request is remembered.
     const key = breakKey(name, token, slot);
-    draft.putEntry(key, encodeBreak({ token, slot, by, reason, atMs, owner }));
+    draft.putEntry(key, record);
     const told = { ...known, breaks: [...(known.breaks ?? []), key] };
     if (locks.length === 0) finish(draft, command, told, 'broken', false);
     else draft.putRequest(command, { ...told, locks });

@@ -49,13 +49,19 @@ export function decodeName(encoded: string): string {
 
 export const LOCK_PREFIX = 'lock/';
 export const BREAK_PREFIX = 'break/';
+export const LAST_BREAK_PREFIX = 'broken/';
 
 /** The lock's record: its holders and the counters of its queue. Absent while the lock is idle. */
 export function lockKey(name: string): string {
   return LOCK_PREFIX + encodeName(name);
 }
 
-/** All forced releases of a lock that are still remembered, that of the newest grant first. */
+/** The last forced release of the lock, for whoever looks at it later: it stays, one for each lock that was ever broken. */
+export function lastBreakKey(name: string): string {
+  return LAST_BREAK_PREFIX + encodeName(name);
+}
+
+/** All forced releases of a lock that its holders may still ask about, that of the newest grant first. */
 export function breakPrefix(name: string): string {
   return `${BREAK_PREFIX}${encodeName(name)}/`;
 }

@@ -3,6 +3,7 @@ import {
   breakPrefix,
   encodeName,
   LOCK_PREFIX,
+  lastBreakKey,
   lockKey,
   nameOfKey,
   requestKey,
@@ -10,6 +11,7 @@ import {
   waitPrefix,
 } from '../core/names.ts';
 import {
+  type BreakRecord,
   decodeBreak,
   decodeLock,
   decodeRequest,
@@ -86,7 +88,7 @@ export async function positionOf(engine: Engine, id: RequestId, name: string): P
 
 async function stateOf(engine: Engine, names: readonly string[]): Promise<LockState[]> {
   const read = await engine.read({
-    keys: names.map(lockKey),
+    keys: names.flatMap((name) => [lockKey(name), lastBreakKey(name)]),
     ranges: [
       ...names.map((name) => ({ prefix: waitPrefix(name), limit: WAITERS_SHOWN })),
       ...names.map((name) => ({ prefix: breakPrefix(name), limit: 1 })),
@@ -94,15 +96,26 @@ async function stateOf(engine: Engine, names: readonly string[]): Promise<LockSt
   });
   return names.map((name, i) => {
     const [waiters = [], breaks = []] = [read.ranges[i], read.ranges[names.length + i]];
-    return toState(name, read.entries.get(lockKey(name)), waiters, breaks[0]);
+    const lastBreak = newestOf([...breaks, read.entries.get(lastBreakKey(name))]);
+    return toState(name, read.entries.get(lockKey(name)), waiters, lastBreak);
   });
+}
+
+/** Of the slots of a semaphore it may be another that was broken last, but the holder of this one has to learn of it. */
+function newestOf(entries: readonly (Entry | undefined)[]): BreakRecord | null {
+  let newest: BreakRecord | null = null;
+  for (const entry of entries) {
+    const record = entry === undefined ? null : decodeBreak(entry.key, entry.value);
+    if (record !== null && (newest === null || record.token > newest.token)) newest = record;
+  }
+  return newest;
 }
 
 function toState(
   name: string,
   entry: Entry | undefined,
   first: readonly Entry[],
-  lastBreak: Entry | undefined,
+  lastBreak: BreakRecord | null,
 ): LockState {
   const record: LockRecord | null =
     entry === undefined ? null : decodeLock(entry.key, entry.value, entry.version);
@@ -119,6 +132,6 @@ function toState(
     holders,
     waiting: record?.waiting ?? 0,
     waiters,
-    lastBreak: lastBreak === undefined ? null : decodeBreak(lastBreak.key, lastBreak.value),
+    lastBreak,
   };
 }

@@ -83,8 +83,7 @@ export interface LockState {
   /** The first in line, in order. */
   readonly waiters: readonly { readonly mode: Mode; readonly owner: Owner }[];
   /**
-   * The forced release of the newest grant that was taken away, if there was one. It is remembered until the session that held ends, or
-   * until its holder has the request forgotten.
+   * The last forced release, if there was one; of a semaphore that of the highest token, while its holder lives.
    */
   readonly lastBreak: BreakRecord | null;
 }

@@ -5,8 +5,6 @@ import { exitCodeOf } from '../../src/cli/exit-codes.ts';
 import { helpText } from '../../src/cli/help.ts';
 import { COMMANDS } from '../../src/cli/options.ts';
 import { parseCommand } from '../../src/cli/parse.ts';
-import { open } from '../../src/client/open.ts';
-import { sqliteEngine } from '../../src/engines/sqlite/index.ts';
 import {
   AcquireTimeoutError,
   EngineUnavailableError,
@@ -222,19 +220,9 @@ it('ls, inspect and break tell the same in JSON as in words', async () => {
   );
   expect(JSON.parse(broken.stdout)).toMatchObject({ token: '1', reason: 'stuck', by: 'me' });
   expect((await holder.ended).code).toBe(121);
-
-  // It is remembered as long as the session that held lives.
-  const engine = await sqliteEngine({ path: bench.db });
-  const pawl = open(engine);
-  const lease = await pawl.acquire('deploy/a b', { ttlMs: 60_000 });
-  await pawl.acquire('kept', { ttlMs: 60_000 });
-  const token = String(lease.token);
-  await bench.run('break', 'deploy/a b', '--token', token, '--reason', 'stuck', '--by', 'me');
   expect((await bench.run('inspect', 'deploy/a b')).stdout).toMatch(
-    new RegExp(`free\\n.*last broken: token ${token} by me at .* since stuck`),
+    /free\n.*last broken: token 1 by me at .* since stuck/,
   );
-  await pawl.close();
-  await engine.close();
 });
 
 it('S1: token-floor makes later tokens higher, and never lower', async () => {

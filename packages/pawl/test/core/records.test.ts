@@ -5,6 +5,7 @@ import {
   breakPrefix,
   decodeName,
   encodeName,
+  lastBreakKey,
   lockKey,
   nameOfKey,
   nameProblem,
@@ -121,9 +122,10 @@ describe('names', () => {
     expect(encodeName('Az0_.:-')).toBe('Az0_.:-');
     expect(encodeName('a/b c')).toBe('a%2Fb%20c');
     expect(encodeName('\n%é')).toBe('%0A%25%C3%A9');
-    expect([lockKey('a/b'), breakKey('a/b', 7n, 2), waitKey('a/b', 12)]).toEqual([
+    expect([lockKey('a/b'), breakKey('a/b', 7n, 2), lastBreakKey('a/b'), waitKey('a/b', 12)]).toEqual([
       'lock/a%2Fb',
       'break/a%2Fb/9223372036854775800-2',
+      'broken/a%2Fb',
       'wait/a%2Fb/0000000000000012',
     ]);
     expect([nameOfKey(lockKey('a/b')), nameOfKey(lockKey('lock/é'))]).toEqual(['a/b', 'lock/é']);

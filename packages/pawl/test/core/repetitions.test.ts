@@ -146,6 +146,7 @@ describe('a forced release', () => {
     expect(world.lock('y')?.holders.map(({ session }) => session)).toEqual(['a']);
     const [record] = world.store.list('break/', 9);
     expect(decodeBreak('k', record?.value ?? '')).toEqual({ ...told, slot: 0, owner: {} });
+    expect(world.store.list('broken/', 9)).toMatchObject([{ key: 'broken/x', value: record?.value }]);
     expect(world.request({ session: 'a', request: 'r' })).toMatchObject({
       state: 'held',
       locks: [{ name: 'y' }],
@@ -159,7 +160,7 @@ describe('a forced release', () => {
     expect(world.run({ ...own, token: own.token + 1n })).toEqual({ kind: 'notHeld' });
     expect(world.run({ ...own, request: 'other' })).toEqual({ kind: 'notHeld' });
     expect(world.run({ ...own, session: 'b' })).toEqual({ kind: 'notHeld' });
-    expect(world.store.list('break/', 10)).toEqual([]);
+    expect(world.store.list('br', 10)).toEqual([]);
     expect(tokenOf(world, 'x', 'a', 'r')).toBe(own.token);
   });
 });

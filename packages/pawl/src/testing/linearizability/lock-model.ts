@@ -136,14 +136,24 @@ export class LockModel implements Model<LockStep, LockState> {
 
   #mayRefuse(state: LockState, { mode = 'exclusive', barging = false }: AcquireOperation): boolean {
     if (!this.#hasRoom(state, mode)) return true;
-    // One that barges passes others that do.
-    return [...state.queued].some((waiter) => !(barging && waiter.barging === true));
+    const queued = [...state.queued];
+    if (!barging) return queued.length > 0;
+    return queued.some((waiter) => waiter.barging !== true) || this.#mayBeFilled(state, mode, queued);
   }
 
-  #hasRoom({ sequences }: LockState, mode: Mode): boolean {
-    const count = sequences.reduce((sum, { holds }) => sum + holds.length, 0);
+  /** One that barges passes others that do; but those that timed out may have been let in just before, and have given it back (S6). */
+  #mayBeFilled(state: LockState, asked: Mode, queued: readonly AcquireOperation[]): boolean {
+    const unseen = queued.filter(
+      ({ reply, mode = 'exclusive' }) => reply === 'refused' && this.#hasRoom(state, mode),
+    );
+    if (this.#permits !== undefined) return countOf(state) + unseen.length >= this.#permits;
+    return unseen.some(({ mode }) => mode !== 'shared' || asked !== 'shared');
+  }
+
+  #hasRoom(state: LockState, mode: Mode): boolean {
+    const count = countOf(state);
     if (this.#permits !== undefined) return count < this.#permits;
-    return count === 0 || (mode === 'shared' && sequences[0]?.mode === 'shared' && count < MAX_HOLDERS);
+    return count === 0 || (mode === 'shared' && state.sequences[0]?.mode === 'shared' && count < MAX_HOLDERS);
   }
 
   #grant(state: LockState, operation: AcquireOperation): LockState[] {
@@ -181,6 +191,11 @@ export class LockModel implements Model<LockStep, LockState> {
     });
     return [over.reduce(withSequence, { ...state, ended })];
   }
+}
+
+/** How many hold. */
+function countOf({ sequences }: LockState): number {
+  return sequences.reduce((sum, { holds }) => sum + holds.length, 0);
 }
 
 function isLive(hold: { readonly session: string; readonly isOver: boolean }, session: string): boolean {
