@@ -19,8 +19,9 @@ export default defineConfig({
     maxWorkers: 3,
     // Hundreds of processes are started from the sources; each finds them compiled.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compile', import.meta.url)) },
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // Far more than any needs, since other work may take the machine.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     coverage: {
       include: PROVED.map((layer) => `${layer}/*.ts`),
       reporter: ['text', 'html', 'json-summary'],

@@ -75,7 +75,7 @@ describe('names', () => {
     await engine.close();
   });
 
-  it('S2: 200,000 of them have as many keys, and each comes back from its key', () => {
+  it('S2: 50,000 of them have as many keys, and each comes back from its key', () => {
     const keys = new Set<string>();
     let seed = 1;
     const next = () => {
@@ -83,7 +83,7 @@ describe('names', () => {
       return seed;
     };
     const names = new Set<string>();
-    while (names.size < 200_000) {
+    while (names.size < 50_000) {
       const length = 1 + (next() % 6);
       let name = '';
       for (let i = 0; i < length; i += 1) name += String.fromCodePoint((next() >>> 8) % 0x2_ff);
@@ -95,7 +95,7 @@ describe('names', () => {
       keys.add(key);
       if (decodeName(key) !== name) changed += 1;
     }
-    expect([keys.size, changed]).toEqual([200_000, 0]);
+    expect([keys.size, changed]).toEqual([50_000, 0]);
   });
 
   it('S2: 2,000 locks are held at once, and no two stand in each other’s way', async () => {

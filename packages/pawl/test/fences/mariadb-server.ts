@@ -38,11 +38,17 @@ export class MariadbServer {
     const data = join(this.#folder, 'data');
     const options = { cwd: this.#folder, ...this.#identity };
     // The server may be asked by any user; it listens on this machine only, and lives as long as the test.
-    const common = ['--no-defaults', `--datadir=${data}`, '--innodb-log-file-size=8M'];
+    // Of asynchronous requests the kernel has few, for all servers together.
+    const common = [
+      '--no-defaults',
+      `--datadir=${data}`,
+      '--innodb-log-file-size=8M',
+      '--skip-innodb-use-native-aio',
+    ];
     const install = [...common, '--auth-root-authentication-method=normal'];
     const version = execFileSync('mariadbd', ['--no-defaults', '--version'], { encoding: 'utf8' });
-    madeOnce(`${version.trim()}.${this.#identity?.uid ?? ''}`, data, () =>
-      execFileSync('mariadb-install-db', install, { ...options, stdio: 'ignore' }),
+    madeOnce(`${version.trim()}.2.${this.#identity?.uid ?? ''}`, data, () =>
+      execFileSync('mariadb-install-db', install, { ...options, stdio: ['ignore', 'ignore', 'pipe'] }),
     );
     const args = [
       ...common,
