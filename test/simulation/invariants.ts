@@ -1,5 +1,5 @@
 import { nameOfKey } from '../../packages/pawl/src/core/names.ts';
-import { decodeLock, decodeWaiter } from '../../packages/pawl/src/core/records.ts';
+import { decodeLock } from '../../packages/pawl/src/core/records.ts';
 import type { MemoryStore } from '../../packages/pawl/src/testing/index.ts';
 import { Violation } from './timeline.ts';
 
@@ -45,15 +45,6 @@ export class StoreWatcher {
   describe(): string {
     const entries = ['lock/', 'wait/', 'req/'].flatMap((prefix) => this.#store.list(prefix, 20));
     return entries.map(({ key, value, version }) => `  ${key} @${version} ${value}`).join('\n');
-  }
-
-  /** What the owners of all holders and waiters in the store say that they asked. */
-  asked(): ReadonlySet<string> {
-    const holders = this.#store
-      .list('lock/', 1000)
-      .flatMap(({ key, value, version }) => decodeLock(key, value, version).holders);
-    const waiters = this.#store.list('wait/', 1000).map(({ key, value }) => decodeWaiter(key, value));
-    return new Set([...holders, ...waiters].flatMap(({ owner }) => owner.asked ?? []));
   }
 
   /** How many grants were seen in the store. */

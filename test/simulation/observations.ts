@@ -1,25 +1,16 @@
-import { AcquireTimeoutError, EngineUnavailableError, HeldError } from '../../packages/pawl/src/errors.ts';
+import { AcquireTimeoutError, HeldError } from '../../packages/pawl/src/errors.ts';
 import type { AcquireOperation, Operation, SimulatedTime } from '../../packages/pawl/src/testing/index.ts';
+import type { Granted, StoredAcquire, WatchedStore } from './stored-acquires.ts';
 
 /** What is asked for, beside the locks. */
 export type About = Pick<AcquireOperation, 'mode' | 'permits' | 'waits' | 'barging'>;
-
-/** A lock that was granted. */
-export interface Granted {
-  readonly lock: string;
-  readonly token: bigint;
-  readonly slot: number;
-}
-
-/** The acquires of which anything, a waiter or a holder, is in the store, by the names that their owners have there. */
-export type Stored = () => ReadonlySet<string>;
 
 /** One acquire, as whoever asked goes on to see it. */
 export class ObservedAcquire {
   /** For the owner of the acquire, by which it is found in the store. */
   readonly owner: { readonly asked: string };
   readonly #time: SimulatedTime;
-  readonly #stored: Stored;
+  readonly #store: WatchedStore;
   readonly #locks: readonly string[];
   readonly #about: About;
   readonly #client: string;
@@ -27,9 +18,6 @@ export class ObservedAcquire {
   #answeredAtMs = Infinity;
   #grants: readonly Granted[] = [];
   #error: unknown;
-  /** It was in the store at some time: from when it is there no more, it is over. */
-  #wasStored = false;
-  #goneAtMs = Infinity;
   #heldUntilMs = 0;
   #releaseCalledAtMs = 0;
   #releasedAtMs: number | undefined;
@@ -37,14 +25,14 @@ export class ObservedAcquire {
   constructor(
     name: string,
     time: SimulatedTime,
-    stored: Stored,
+    store: WatchedStore,
     client: string,
     locks: readonly string[],
     about: About,
   ) {
     this.owner = { asked: name };
     this.#time = time;
-    this.#stored = stored;
+    this.#store = store;
     this.#client = client;
     this.#locks = locks;
     this.#about = about;
@@ -56,20 +44,13 @@ export class ObservedAcquire {
     try {
       const lease = await acquiring;
       this.#grants = grantsOf(lease);
-      this.#wasStored = true;
       return lease;
     } catch (error) {
       this.#error = error;
-      // Only who stood in the queue is told that the time is over.
-      this.#wasStored ||= error instanceof AcquireTimeoutError;
       throw error;
     } finally {
       this.#answeredAtMs = this.#time.nowMs;
       this.#heldUntilMs = this.#time.nowMs;
-      this.look(this.#stored());
-      // If it was asked for, it was in a session that has ended: what is not in the store does not come any more.
-      const failed = this.#error instanceof EngineUnavailableError && this.#error.outcome === 'definite';
-      if (failed && !this.#wasStored) this.#goneAtMs = this.#answeredAtMs;
     }
   }
 
@@ -85,60 +66,65 @@ export class ObservedAcquire {
     this.#releasedAtMs = this.#time.nowMs;
   }
 
-  /** Looks whether anything of it is left. */
-  look(stored: ReadonlySet<string>): void {
-    if (this.#goneAtMs < Infinity) return;
-    if (stored.has(this.owner.asked)) this.#wasStored = true;
-    else if (this.#wasStored) this.#goneAtMs = this.#time.nowMs;
-  }
-
   operations(): Operation[] {
-    if (this.#grants.length > 0)
-      return [...this.#grants.map((grant) => this.#acquire(grant.lock, grant)), ...this.#ending()];
-    const error = this.#error;
-    // Who began anew in another session may have been refused because of what the first still held.
-    if (error instanceof HeldError && !this.#wasStored) return [this.#acquire(error.lock, 'refused')];
-    if (error instanceof AcquireTimeoutError) {
-      const leftAtMs = Math.max(this.#goneAtMs, this.#answeredAtMs);
-      return this.#locks.map((lock) => ({ ...this.#acquire(lock, 'refused'), leftAtMs }));
+    const stored = this.#store.acquires(this.owner.asked);
+    if (this.#grants.length > 0) {
+      const own = stored.find((each) => this.#grants.every((grant) => each.has(grant)));
+      const others = stored.filter((each) => each !== own);
+      const grants = this.#grants.map((grant) => this.#granted(grant));
+      return [...grants, ...this.#ending(own?.untilMs ?? Infinity), ...this.#unseen(others)];
     }
-    // What came of it, and how long it lasted, nobody was told.
-    return [...this.#locks.map((lock) => this.#acquire(lock, 'unknown')), this.#end(this.#calledAtMs)];
+    const error = this.#error;
+    if (error instanceof HeldError) return [this.#refused(error.lock), ...this.#unseen(stored)];
+    if (!(error instanceof AcquireTimeoutError)) return this.#unseen(stored);
+    const leftAtMs = Math.max(this.#answeredAtMs, ...stored.map(({ untilMs }) => untilMs));
+    const refused = this.#locks.map((lock) => ({ ...this.#refused(lock), leftAtMs }));
+    // Of one that began anew nobody knows which it was that waited in vain.
+    return [...refused, ...(stored.length > 1 ? this.#unseen(stored) : [])];
   }
 
-  #acquire(lock: string, answer: Granted | 'refused' | 'unknown'): AcquireOperation {
-    const { permits } = this.#about;
+  #granted({ lock, token, slot }: Granted): Operation {
+    return { ...this.#refused(lock), reply: token, ...(this.#about.permits === undefined ? {} : { slot }) };
+  }
+
+  #refused(lock: string): AcquireOperation {
+    return { ...this.#asked(lock), ...this.#times(this.#calledAtMs, this.#answeredAtMs), reply: 'refused' };
+  }
+
+  #asked(lock: string) {
     const several = this.#locks.length > 1;
-    const times = {
-      client: this.#client,
-      calledAtMs: this.#calledAtMs,
-      returnedAtMs: answer === 'unknown' ? this.#goneAtMs : this.#answeredAtMs,
-    };
-    const asked = {
-      kind: 'acquire',
-      lock,
-      session: this.#session,
-      ...this.#about,
-      several,
-      ...times,
-    } as const;
-    if (typeof answer === 'string') return { ...asked, reply: answer };
-    return { ...asked, reply: answer.token, ...(permits === undefined ? {} : { slot: answer.slot }) };
+    return { kind: 'acquire', lock, session: this.#session, ...this.#about, several } as const;
   }
 
-  #ending(): Operation[] {
+  #ending(goneAtMs: number): Operation[] {
     const released = this.#releasedAtMs;
-    if (released === undefined) return [this.#end(this.#heldUntilMs)];
-    const times = { client: this.#client, calledAtMs: this.#releaseCalledAtMs, returnedAtMs: released };
+    const session = this.#session;
+    if (released === undefined) {
+      const times = this.#times(this.#heldUntilMs, Math.max(this.#heldUntilMs, goneAtMs));
+      return [{ kind: 'end', session, ...times }];
+    }
+    const times = this.#times(this.#releaseCalledAtMs, released);
     return this.#grants.map(({ lock, token, slot }) => {
       const which = this.#about.permits === undefined ? {} : { slot };
-      return { kind: 'release', lock, session: this.#session, token, ...which, reply: 'released', ...times };
+      return { kind: 'release', lock, session, token, ...which, reply: 'released', ...times };
     });
   }
 
-  #end(calledAtMs: number): Operation {
-    const returnedAtMs = Math.max(calledAtMs, this.#goneAtMs);
-    return { kind: 'end', session: this.#session, client: this.#client, calledAtMs, returnedAtMs };
+  /** What it had in the store without an answer: what came of that, and for how long, nobody was told. */
+  #unseen(stored: readonly StoredAcquire[]): Operation[] {
+    return stored.flatMap(({ session: inside, fromMs, untilMs }): Operation[] => {
+      const session = `${this.#session} in ${inside} from ${fromMs}`;
+      const times = this.#times(fromMs, untilMs);
+      const acquires = this.#locks.map((lock) => ({ ...this.#asked(lock), session, ...times }));
+      return [
+        ...acquires.map((each): Operation => ({ ...each, reply: 'unknown' })),
+        { kind: 'end', session, ...times },
+      ];
+    });
+  }
+
+  #times(calledAtMs: number, returnedAtMs: number) {
+    return { client: this.#client, calledAtMs, returnedAtMs };
   }
 
   /** Each acquire counts as a session: clients see no more of theirs. */
@@ -150,20 +136,22 @@ export class ObservedAcquire {
 /** What clients were answered, with times, to be judged at the end. */
 export class Observations {
   readonly #time: SimulatedTime;
-  readonly #stored: Stored;
+  readonly #store: WatchedStore;
   readonly #acquires: ObservedAcquire[] = [];
+  readonly #permits = new Map<string, number | undefined>();
   readonly #fenced: Operation[] = [];
 
-  constructor(time: SimulatedTime, stored: Stored) {
+  constructor(time: SimulatedTime, store: WatchedStore) {
     this.#time = time;
-    this.#stored = stored;
+    this.#store = store;
   }
 
   /** An acquire that is about to be asked for. */
   asked(client: string, locks: readonly string[], about: About): ObservedAcquire {
     const name = String(this.#acquires.length);
-    const acquire = new ObservedAcquire(name, this.#time, this.#stored, client, locks, about);
+    const acquire = new ObservedAcquire(name, this.#time, this.#store, client, locks, about);
     this.#acquires.push(acquire);
+    for (const lock of locks) this.#permits.set(lock, about.permits);
     return acquire;
   }
 
@@ -174,13 +162,22 @@ export class Observations {
     this.#fenced.push({ kind, resource, token, reply, ...times });
   }
 
-  /** Looks which of them are over. */
-  look(): void {
-    const stored = this.#stored();
-    for (const acquire of this.#acquires) acquire.look(stored);
+  operations(): Operation[] {
+    const asked = this.#acquires.flatMap((acquire) => acquire.operations());
+    return [...asked, ...this.#passages(), ...this.#fenced];
   }
 
-  operations(): Operation[] {
-    return [...this.#acquires.flatMap((acquire) => acquire.operations()), ...this.#fenced];
+  /** Whoever came and went at one moment was in the way of those who asked just then. */
+  #passages(): Operation[] {
+    return this.#store.passages.flatMap(({ lock, atMs }, i): Operation[] => {
+      const permits = this.#permits.get(lock);
+      const about = { lock, ...(permits === undefined ? {} : { permits }), waits: true, several: true };
+      const session = `passage ${i}`;
+      const times = { client: 'somebody who gave up', calledAtMs: atMs, returnedAtMs: atMs };
+      return [
+        { kind: 'acquire', ...about, session, reply: 'unknown', ...times },
+        { kind: 'end', session, ...times },
+      ];
+    });
   }
 }

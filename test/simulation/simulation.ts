@@ -1,13 +1,9 @@
-import {
-  checkHistory,
-  checkLinearizable,
-  MemoryStore,
-  SimulatedTime,
-} from '../../packages/pawl/src/testing/index.ts';
+import { checkHistory, checkLinearizable, SimulatedTime } from '../../packages/pawl/src/testing/index.ts';
 import { Chance, drawIdsFrom } from './chance.ts';
 import { FAULT_KINDS, type FaultKind } from './fault-kinds.ts';
 import { StoreWatcher } from './invariants.ts';
 import { SimulatedProcess } from './process.ts';
+import { WatchedStore } from './stored-acquires.ts';
 import { Timeline, Violation } from './timeline.ts';
 import { Workload } from './workload.ts';
 
@@ -60,7 +56,7 @@ class Run {
   readonly #options: RunOptions;
   readonly #faults: ReadonlySet<FaultKind>;
   readonly #time = new SimulatedTime();
-  readonly #store = new MemoryStore();
+  readonly #store = new WatchedStore();
   readonly #timeline = new Timeline(() => this.#time.nowMs);
   readonly #watcher = new StoreWatcher(this.#store);
   readonly #workload: Workload;
@@ -79,6 +75,7 @@ class Run {
     const shared = {
       chance: this.chance,
       time: this.#time,
+      store: this.#store,
       watcher: this.#watcher,
       timeline: this.#timeline,
     };
@@ -139,7 +136,6 @@ class Run {
     await this.#time.advance(ms);
     this.#watcher.check();
     this.#workload.check();
-    this.#workload.observations.look();
     if (this.#rejection !== undefined) throw new Violation(`C6: an unhandled rejection: ${this.#rejection}`);
   }
 

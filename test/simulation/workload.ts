@@ -5,8 +5,9 @@ import { Fence, StaleTokenError } from '../../packages/pawl/src/fences/index.ts'
 import type { GrantSeen, SimulatedTime } from '../../packages/pawl/src/testing/index.ts';
 import type { Chance } from './chance.ts';
 import type { StoreWatcher } from './invariants.ts';
-import { type Granted, Observations, type ObservedAcquire } from './observations.ts';
+import { Observations, type ObservedAcquire } from './observations.ts';
 import type { SimulatedProcess } from './process.ts';
+import type { Granted, WatchedStore } from './stored-acquires.ts';
 import { type Timeline, Violation } from './timeline.ts';
 
 /** A value behind a fence. */
@@ -23,6 +24,7 @@ class Resource {
 export interface WorkloadOptions {
   readonly chance: Chance;
   readonly time: SimulatedTime;
+  readonly store: WatchedStore;
   readonly watcher: StoreWatcher;
   readonly timeline: Timeline;
 }
@@ -45,7 +47,7 @@ export class Workload {
 
   constructor(options: WorkloadOptions) {
     this.#options = options;
-    this.observations = new Observations(options.time, () => options.watcher.asked());
+    this.observations = new Observations(options.time, options.store);
   }
 
   /** Clients in this process, who go on until the workload is over or the process dies. */

@@ -75,6 +75,17 @@ describe('what workers say', () => {
     }
   });
 
+  it('S2: what an acquire may still hold in a session before its last explains a refusal; what it holds in the last alone does not', () => {
+    const granted = (...sessions: string[]) => {
+      const recording = heard('a', '2', 10);
+      for (const session of sessions) recording.hear({ kind: 'sent', id: 0, atMs: 2, session });
+      return recording;
+    };
+    expect(verdict(granted('first', 'second'), failed('b', 'refused', 5))).toEqual([]);
+    expect(verdict(granted('first', 'first'), failed('b', 'refused', 5))).toEqual(['lock "x"']);
+    expect(verdict(granted('first', 'second'), failed('b', 'refused', 0.5))).toEqual(['lock "x"']);
+  });
+
   it.each([1, 2, 3, 4, 5, 6])('of a worker killed after %i lines, the rest is left open', (lines) => {
     expect(verdict(heard('a', '1', 0, lines), heard('b', '2', 10))).toEqual([]);
     // Its write may have come later, but not under a token that the fence has refused since.

@@ -3,6 +3,8 @@ import type { GrantSeen, Operation } from '../../src/testing/index.ts';
 /** What a worker says, one JSON a line: what it is about to ask, what it was answered, what it saw of a grant. */
 export type Said =
   | { readonly kind: 'call'; readonly id: number; readonly atMs: number; readonly operation: Asked }
+  /** An acquire goes to the node, in this session. */
+  | { readonly kind: 'sent'; readonly id: number; readonly atMs: number; readonly session: string }
   | { readonly kind: 'return'; readonly id: number; readonly atMs: number; readonly reply: string }
   | ({ readonly kind: 'grant'; readonly id: number; readonly token: string } & Omit<GrantSeen, 'token'>)
   | { readonly kind: 'error'; readonly code: string }
@@ -18,10 +20,7 @@ export type Asked = {
   | { readonly kind: 'write' | 'raise'; readonly resource: string; readonly token: string }
 );
 
-/**
- * An acquire that takes longer, in ms, may have begun anew in another session because its own had ended, and be refused because of what the first
- * still held.
- */
+/** An acquire that takes longer, in ms, may have been asked for again because an answer was lost, and what the first did may be there yet. */
 const SWIFT_MS = 25;
 
 interface Call {
@@ -35,6 +34,8 @@ export class Recording {
   readonly grants: GrantSeen[] = [];
   readonly codes = new Map<string, number>();
   readonly #calls = new Map<number, Call>();
+  /** When each acquire was first sent in each session. */
+  readonly #sent = new Map<number, Map<string, number>>();
   readonly #heldUntilMs = new Map<number, number>();
   readonly #name: string;
 
@@ -44,6 +45,11 @@ export class Recording {
 
   hear(said: Said): void {
     if (said.kind === 'call') this.#calls.set(said.id, said);
+    if (said.kind === 'sent') {
+      const sent = this.#sent.get(said.id) ?? new Map<string, number>();
+      this.#sent.set(said.id, sent);
+      if (!sent.has(said.session)) sent.set(said.session, said.atMs);
+    }
     if (said.kind === 'return') {
       const call = this.#calls.get(said.id);
       if (call !== undefined) call.reply = { text: said.reply, atMs: said.atMs };
@@ -64,8 +70,10 @@ export class Recording {
     }
     return [...this.#calls].flatMap(([id, { operation, atMs, reply }]): Operation[] => {
       const times = { client: operation.client, calledAtMs: atMs, returnedAtMs: reply?.atMs ?? Infinity };
-      if (operation.kind === 'acquire')
-        return this.#acquired(id, operation, times, reply?.text, released.get(id));
+      if (operation.kind === 'acquire') {
+        const acquired = this.#acquired(id, operation, times, reply?.text, released.get(id));
+        return [...acquired, ...this.#earlier(id, operation)];
+      }
       if (operation.kind === 'release') return [];
       const { kind, resource, token } = operation;
       const text = reply?.text;
@@ -105,5 +113,21 @@ export class Recording {
       ];
     }
     return [acquire, { ...end, calledAtMs: this.#heldUntilMs.get(id) ?? times.returnedAtMs }];
+  }
+
+  /**
+   * What may be left of it in sessions other than the last: an acquire whose session turns out to have ended begins anew in another, and what the
+   * first asked for is there until it is buried, or comes late.
+   */
+  #earlier(id: number, { client, lock, waits }: Extract<Asked, { kind: 'acquire' }>): Operation[] {
+    const earlier = [...(this.#sent.get(id) ?? [])].slice(0, -1);
+    return earlier.flatMap(([inside, calledAtMs]): Operation[] => {
+      const times = { client, calledAtMs, returnedAtMs: Infinity };
+      const session = `${this.#name} ${id} in ${inside}`;
+      return [
+        { kind: 'acquire', lock, session, waits, reply: 'unknown', ...times },
+        { kind: 'end', session, ...times },
+      ];
+    });
   }
 }

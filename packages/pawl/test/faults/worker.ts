@@ -9,9 +9,11 @@ import { openStore } from '../../src/cli/store-address.ts';
 import type { Lease } from '../../src/client/lease.ts';
 import { open } from '../../src/client/open.ts';
 import { connect } from '../../src/client/remote/connect.ts';
+import { RemoteService } from '../../src/client/remote/remote-service.ts';
 import { AcquireTimeoutError, HeldError } from '../../src/errors.ts';
 import { StaleTokenError } from '../../src/fences/index.ts';
 import { sqliteFence } from '../../src/fences/sqlite.ts';
+import { LockNode } from '../../src/node/lock-node.ts';
 import type { Asked, Said } from './recording.ts';
 
 export interface WorkerSettings {
@@ -68,6 +70,15 @@ const read = db.prepare('SELECT value FROM counter WHERE name = ?');
 const write = db.prepare('UPDATE counter SET value = ? WHERE name = ?');
 const log = db.prepare('INSERT INTO effect (resource, token, value) VALUES (?, ?, ?)');
 
+/** Listens in between clients and node: a client does not say in which session it asks, nor that it begins anew in another. */
+for (const { prototype } of [LockNode, RemoteService]) {
+  const { acquire } = prototype;
+  prototype.acquire = function (id, locks, options) {
+    say({ kind: 'sent', id: Number(options.owner.call), session: id.session, atMs: nowMs() });
+    return acquire.call(this, id, locks, options);
+  };
+}
+
 const remote = settings.address.startsWith('http');
 const store = remote ? undefined : await openStore(settings.address);
 const pawl = store === undefined ? await connect(settings.address) : open(store.engine);
@@ -81,7 +92,8 @@ async function work(client: string): Promise<void> {
     const acquire = call({ kind: 'acquire', lock, client, waits });
     const askedAtMs = nowMs();
     try {
-      const acquiring = pawl.acquire(lock, { ttlMs: settings.ttlMs, waitMs: waits ? 2000 : 0 });
+      const owner = { call: String(acquire.id) };
+      const acquiring = pawl.acquire(lock, { ttlMs: settings.ttlMs, waitMs: waits ? 2000 : 0, owner });
       acquiring.catch((error) => acquire.answered(failureOf(error)));
       const lease = await acquiring;
       const grantedAtMs = nowMs();

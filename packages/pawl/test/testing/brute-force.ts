@@ -93,8 +93,9 @@ function eventsOf(of: LockOperation): LockEvent[] {
   const itself: LockEvent = { what: of.kind, of, isDoubtful: of.reply === 'unknown' };
   if (of.kind !== 'acquire' || !of.waits) return [itself];
   const events: LockEvent[] = [{ what: 'join', of, isDoubtful: true }, itself];
-  // Who timed out as a reader may have been let in, unseen, and have given that back.
-  if (of.reply === 'refused' && of.mode === 'shared') events.push({ what: 'unseen', of, isDoubtful: true });
+  // Who timed out may have been let in, unseen, and have given that back: others join a reader, or would have passed one that barges.
+  if (of.reply === 'refused' && (of.mode === 'shared' || of.barging === true))
+    events.push({ what: 'unseen', of, isDoubtful: true });
   return events;
 }
 

@@ -25,11 +25,11 @@ interface Asked {
   readonly client: string;
   readonly calledAtMs: number;
   readonly isLost: boolean;
+  /** It does not hear that it was let in, so that it times out and gives that back. */
+  readonly isDeaf: boolean;
 }
 
-interface Held {
-  readonly command: AcquireCommand;
-  readonly client: string;
+interface Held extends Pick<Asked, 'command' | 'client'> {
   readonly grants: readonly Grant[];
   readonly isKnown: boolean;
 }
@@ -153,7 +153,9 @@ export class CoreRun {
       },
     );
     const isLost = losses && one.isLost;
-    const asked = { command, client: `client ${one.client}`, calledAtMs: this.#calledAtMs(one), isLost };
+    const isDeaf = losses && !isLost && one.late > 60;
+    const client = `client ${one.client}`;
+    const asked = { command, client, calledAtMs: this.#calledAtMs(one), isLost, isDeaf };
     const outcome = this.#world.run(command);
     if (outcome.kind === 'granted') this.#granted(asked, outcome.grants, this.#returnedAtMs(one));
     else if (outcome.kind === 'queued') this.#waiting.push(asked);
@@ -270,7 +272,7 @@ export class CoreRun {
   #noteGrants(one: Step): void {
     for (const asked of [...this.#waiting]) {
       const { session, request, locks } = asked.command;
-      if (this.#world.request(asked.command)?.state !== 'held') continue;
+      if (asked.isDeaf || this.#world.request(asked.command)?.state !== 'held') continue;
       this.#waiting.splice(this.#waiting.indexOf(asked), 1);
       const grants = locks.flatMap(({ name }) => {
         const holders = this.#world.lock(name)?.holders ?? [];

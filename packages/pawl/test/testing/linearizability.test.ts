@@ -11,13 +11,14 @@ import { isLinearizableByForce } from './brute-force.ts';
 import { acquire, ask, BAD, end, fenced, GOOD, release, type Span } from './histories.ts';
 import { BAD_IN_MODES, GOOD_IN_MODES } from './mode-histories.ts';
 import { sequentialHistory } from './sequential-run.ts';
+import { BAD_UNSEEN, GOOD_UNSEEN } from './unseen-histories.ts';
 
 describe('checkLinearizable', () => {
-  it.each([...GOOD, ...GOOD_IN_MODES])('accepts %s', (_name, history) => {
+  it.each([...GOOD, ...GOOD_IN_MODES, ...GOOD_UNSEEN])('accepts %s', (_name, history) => {
     expect(checkLinearizable(history).map(({ message }) => message)).toEqual([]);
   });
 
-  it.each([...BAD, ...BAD_IN_MODES])('%s: refuses %s', (_promise, _name, history) => {
+  it.each([...BAD, ...BAD_IN_MODES, ...BAD_UNSEEN])('%s: refuses %s', (_promise, _name, history) => {
     expect(checkLinearizable(history)).toHaveLength(1);
   });
 
