@@ -76,6 +76,8 @@ export function sqliteFence(db: SqliteDatabase, options: SqliteFenceOptions = {}
   const current = db.prepare(`SELECT 1 FROM ${table} WHERE resource = ? AND token = ?`);
   // It writes nothing, but like every write it takes the lock that lets nobody else write.
   const reserve = db.prepare(`DELETE FROM ${table} WHERE 0 RETURNING 1`);
+  const begin = db.prepare('BEGIN IMMEDIATE');
+  const commit = db.prepare('COMMIT');
   // As text: a token may be beyond what a number holds exactly.
   const highest = db.prepare(`SELECT CAST(token AS TEXT) AS token FROM ${table} WHERE resource = ?`);
 
@@ -105,13 +107,14 @@ export function sqliteFence(db: SqliteDatabase, options: SqliteFenceOptions = {}
   };
 
   const transaction = <T>(resource: string, bearer: Bearer, effect: () => T): T => {
-    db.exec('BEGIN IMMEDIATE');
+    begin.run();
     try {
-      carried.add(resource, raise(resource, bearer), false);
+      // No guard comes or goes while the transaction lasts.
+      const isGuarded = carried.add(resource, raise(resource, bearer), false);
       const result = effect();
       checkFinished(resource, result);
-      carried.clear();
-      db.exec('COMMIT');
+      if (isGuarded) carried.clear();
+      commit.run();
       return result;
     } catch (error) {
       // SQLite has already rolled back after some errors of its own.

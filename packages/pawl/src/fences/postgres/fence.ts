@@ -1,5 +1,5 @@
 import { parseToken } from '../../token.ts';
-import { type Bearer, type BearerRules, checkResource, checkRules, claimOf } from '../bearer.ts';
+import { type Bearer, type BearerRules, type Claim, checkResource, checkRules, claimOf } from '../bearer.ts';
 import { FenceUsageError, StaleTokenError, TokenJumpError } from '../errors.ts';
 import {
   checkSchema,
@@ -76,6 +76,12 @@ const TOO_LONG = '54000';
 /** The schema or the function is not there: whoever made it was rolled back. */
 const NOT_THERE = new Set(['3F000', '42883']);
 
+/** The statement that checks a claim. */
+interface Call extends Claim {
+  readonly resource: string;
+  readonly text: string;
+}
+
 /**
  * A fence for data in Postgres, 12 or newer. Makes its tables on first use.
  *
@@ -88,7 +94,24 @@ export function postgresFence(options: PostgresFenceOptions = {}): PostgresFence
   let ready = false;
 
   const prepare = async (client: PostgresClient): Promise<void> => {
-    if (!ready) ready = (await prepareSchema(client, schema)) === 'for good';
+    ready = (await prepareSchema(client, schema)) === 'for good';
+  };
+
+  // Most writes come with the resource and the token of the one before: what was made of them is kept.
+  let last: Call | undefined;
+  const callOf = (resource: string, bearer: Bearer): Call => {
+    const isOther = last === undefined || resource !== last.resource;
+    if (isOther) {
+      checkResource(resource);
+      checkText(resource);
+    }
+    const { token, floor } = claimOf(resource, bearer, options);
+    if (isOther || token !== last?.token || floor !== last.floor) {
+      // As texts: a cast, or a default, costs Postgres as much as the rest of the check.
+      const given = floor === 0n ? `'${token}'` : `'${token}', '${floor}'`;
+      last = { resource, token, floor, text: `CALL ${schema}.honour(${literal(resource)}, ${given})` };
+    }
+    return last;
   };
 
   /** @param before statements that go with the check. */
@@ -98,13 +121,9 @@ export function postgresFence(options: PostgresFenceOptions = {}): PostgresFence
     bearer: Bearer,
     before: string,
   ): Promise<void> => {
-    checkResource(resource);
-    checkText(resource);
-    const { token, floor } = claimOf(resource, bearer, options);
+    const { token, text } = callOf(resource, bearer);
     try {
-      // As texts: a cast, or a default, costs Postgres as much as the rest of the check.
-      const given = floor === 0n ? `'${token}'` : `'${token}', '${floor}'`;
-      await client.query(`${before}CALL ${schema}.honour(${literal(resource)}, ${given})`);
+      await client.query(before + text);
     } catch (error) {
       const { code, detail } = databaseError(error) ?? { code: '', detail: '' };
       if (code === STALE) throw new StaleTokenError(resource, token, parseToken(detail) ?? 0n);
@@ -118,20 +137,22 @@ export function postgresFence(options: PostgresFenceOptions = {}): PostgresFence
 
   return {
     fenced: async (tx, bearer, resource) => {
-      await prepare(tx);
+      if (!ready) await prepare(tx);
       await honour(tx, resource, bearer, IN_TRANSACTION);
     },
     begin: async (client, bearer, resource) => {
       if ('totalCount' in client) throw onPool(resource);
       // Before the transaction, whose end must not undo the tables.
-      await prepare(client);
-      await honour(client, resource, bearer, BEGIN).catch(async (error) => {
+      if (!ready) await prepare(client);
+      try {
+        await honour(client, resource, bearer, BEGIN);
+      } catch (error) {
         await client.query('ROLLBACK').catch(() => {});
         throw error;
-      });
+      }
     },
     raise: async (client, resource, bearer) => {
-      await prepare(client);
+      if (!ready) await prepare(client);
       await honour(client, resource, bearer, '');
     },
     transaction: async (pool, resource, bearer, effect) => {
@@ -140,7 +161,7 @@ export function postgresFence(options: PostgresFenceOptions = {}): PostgresFence
       // A connection that breaks while the effect does something else tells it by an event, which ends a process that does not listen.
       client.on?.('error', toldByNextQuery);
       try {
-        await prepare(client);
+        if (!ready) await prepare(client);
         await honour(client, resource, bearer, BEGIN);
         const result = await effect(client);
         const answer = await client.query('COMMIT');

@@ -36,11 +36,6 @@ export const BAD_NAME = 'PW004';
 function tables(schema: string): string {
   const carry = `set_config('${schema}.tokens',
     concat(current_setting('${schema}.tokens', true), chr(30), txid_current(), ' ', of_token, ' ', of_resource, chr(30)), true)`;
-  const ifItStandsThere = `SELECT t.guarded INTO is_guarded FROM ${schema}.token t
-    WHERE t.resource = of_resource AND t.token = of_token FOR SHARE;
-  IF is_guarded THEN
-    PERFORM ${carry};
-  ELSIF NOT FOUND THEN`;
   return `
 SELECT pg_advisory_xact_lock(hashtext('pawl fence ' || '${schema}'));
 SELECT FROM pg_catalog.pg_namespace LIMIT 1;
@@ -57,10 +52,9 @@ CREATE INDEX IF NOT EXISTS unfenced_path ON ${schema}.unfenced (path);
 INSERT INTO ${schema}.meta VALUES (1, ${FORMAT}) ON CONFLICT DO NOTHING;
 
 CREATE OR REPLACE PROCEDURE ${schema}.honour(of_resource text, of_token bigint) LANGUAGE plpgsql AS $$
-DECLARE
-  is_guarded boolean;
 BEGIN
-  ${ifItStandsThere}
+  PERFORM FROM ${schema}.token t WHERE t.resource = of_resource AND t.token = of_token AND NOT t.guarded FOR SHARE;
+  IF NOT FOUND THEN
     CALL ${schema}.honour(of_resource, of_token, 0);
   END IF;
 END $$;
@@ -70,7 +64,11 @@ DECLARE
   highest bigint;
   is_guarded boolean;
 BEGIN
-  ${ifItStandsThere}
+  SELECT t.guarded INTO is_guarded FROM ${schema}.token t
+    WHERE t.resource = of_resource AND t.token = of_token FOR SHARE;
+  IF is_guarded THEN
+    PERFORM ${carry};
+  ELSIF NOT FOUND THEN
     IF of_resource IS NULL OR of_token IS NULL OR of_token < 1 THEN
       RAISE EXCEPTION USING ERRCODE = '${MISSING}', MESSAGE = format('"%s" is fenced, but no token was given', of_resource);
     END IF;

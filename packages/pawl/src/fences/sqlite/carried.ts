@@ -36,11 +36,12 @@ export class CarriedTokens {
 
   /**
    * @param own whether the transaction is the caller's, who may forget to take the row away.
+   * @returns whether there is a guard, and so something to {@link clear}.
    * @throws FenceUsageError where nothing would keep him from that.
    */
-  add(resource: string, token: Token, own: boolean): void {
+  add(resource: string, token: Token, own: boolean): boolean {
     const statements = this.#current();
-    if (statements === undefined) return;
+    if (statements === undefined) return false;
     // A connection may be set to read its numbers as bigints.
     if (own && Number(Object.values(statements.foreignKeys.get() as object)[0]) !== 1) {
       throw new FenceUsageError(
@@ -49,6 +50,7 @@ export class CarriedTokens {
       );
     }
     statements.add.get(resource, token);
+    return true;
   }
 
   /** All of them, before the commit. */

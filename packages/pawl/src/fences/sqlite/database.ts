@@ -6,6 +6,7 @@ export interface SqliteDatabase {
   prepare(sql: string): {
     get(...values: (string | bigint)[]): unknown;
     all(...values: (string | bigint)[]): unknown[];
+    run(...values: (string | bigint)[]): unknown;
   };
 }
 
