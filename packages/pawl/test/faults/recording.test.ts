@@ -65,6 +65,20 @@ describe('what workers say', () => {
     expect(verdict(heard('a', '2', 0), heard('b', '1', 10))).toEqual(['lock "x"', 'resource "x"']);
   });
 
+  it('S1, S2: a grant that was heard of only after its session had ended is no second holder', () => {
+    const late = new Recording('a');
+    late.hear({
+      kind: 'call',
+      id: 0,
+      atMs: 0,
+      operation: { kind: 'acquire', lock: 'x', client: 'a', waits: true },
+    });
+    late.hear({ kind: 'return', id: 0, atMs: 20, reply: '1' });
+    expect(verdict(late, heard('b', '2', 10))).toEqual([]);
+    // Its token is still one that was granted: none after it is lower.
+    expect(verdict(late, heard('b', '1', 30))).toEqual(['lock "x"']);
+  });
+
   it('S2, S6: a refusal or a time-out needs somebody who holds, or may hold', () => {
     for (const reply of ['refused', 'timedOut']) {
       const waits = reply === 'timedOut';

@@ -112,7 +112,8 @@ export class Recording {
         { kind: 'release', lock, session, token, reply: 'released', client, calledAtMs: atMs, returnedAtMs },
       ];
     }
-    return [acquire, { ...end, calledAtMs: this.#heldUntilMs.get(id) ?? times.returnedAtMs }];
+    // Of a grant under which nobody saw that it was in force, the session may have ended before the answer was heard.
+    return [acquire, { ...end, calledAtMs: this.#heldUntilMs.get(id) ?? times.calledAtMs }];
   }
 
   /**

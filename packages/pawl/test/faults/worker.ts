@@ -99,7 +99,8 @@ async function work(client: string): Promise<void> {
       const grantedAtMs = nowMs();
       const token = String(lease.token);
       acquire.answered(token);
-      let heldUntilMs = grantedAtMs;
+      // A process that was stopped may hear of a grant long after its session ended.
+      let heldUntilMs: number | undefined;
       const look = () => {
         lease.assertHeld();
         heldUntilMs = nowMs();
@@ -121,7 +122,8 @@ async function work(client: string): Promise<void> {
         );
         look();
       } finally {
-        say({ kind: 'grant', id: acquire.id, lock, token, client, askedAtMs, grantedAtMs, heldUntilMs });
+        if (heldUntilMs !== undefined)
+          say({ kind: 'grant', id: acquire.id, lock, token, client, askedAtMs, grantedAtMs, heldUntilMs });
         await release(lease, acquire.id, client).catch(tell);
       }
     } catch (error) {
