@@ -170,7 +170,8 @@ describe('a lock by HTTP', () => {
 describe('what HTTP refuses', () => {
   it.each([
     ['GET', '/v1/nothing', undefined, 404],
-    ['PUT', '/v1/locks/x', {}, 404],
+    ['PUT', '/v1/locks/x', {}, 405],
+    ['PUT', '/v1/locks/x/nothing', {}, 404],
     ['GET', '/v1/locks/%ff', undefined, 400],
     ['GET', `/v1/locks/${'x'.repeat(513)}`, undefined, 400],
     ['GET', '/v1/locks?limit=x', undefined, 400],
@@ -190,6 +191,19 @@ describe('what HTTP refuses', () => {
     expect(answer).toMatchObject({ status, type: 'application/problem+json' });
     expect(answer.body.code).toMatch(/^PAWL_/);
     expect(entries.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it.each([
+    ['PUT', '/v1/locks/x', 'GET'],
+    ['GET', '/v1/locks/x/acquire', 'POST'],
+    ['POST', '/v1/locks/a%2Fb/watch', 'GET'],
+    ['GET', '/v1/sessions/s', 'DELETE'],
+    ['DELETE', '/livez', 'GET, HEAD'],
+    ['PATCH', '/', 'GET, HEAD'],
+  ])('%s %s: 405 names the methods that there are', async (method, path, allow) => {
+    const { server } = await running();
+    const answer = await fetch(`${server.url}${path}`, { method });
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, allow]);
   });
 
   it('bodies that are no JSON or do not say so, and pages of other sites', async () => {

@@ -75,6 +75,8 @@ export class Exchange {
   problem(error: unknown): void {
     const problem = problemOf(error);
     if (problem.status === 401) this.response.setHeader('www-authenticate', 'Bearer');
+    if (error instanceof HttpError && error.allow.length > 0)
+      this.response.setHeader('allow', error.allow.join(', '));
     // What was not read of the request is not waited for.
     if (!this.request.complete) this.response.setHeader('connection', 'close');
     this.#send(problem.status, 'application/problem+json', JSON.stringify(problem));

@@ -11,6 +11,9 @@ import { checkOrigin } from './origin.ts';
 import { HttpError, notFound, problemOf } from './problem.ts';
 import type { Routes } from './routes.ts';
 
+/** Outside of `/v1` there is nothing to change. */
+const READING = ['GET', 'HEAD'];
+
 export interface HttpHandlerOptions {
   readonly parts: ServerParts;
   readonly routes: Routes;
@@ -53,7 +56,7 @@ export class HttpHandler {
       checkOrigin(request.headers, parts.authenticator === undefined);
       return routes.serve(this.#principal(request), exchange);
     }
-    if (method !== 'GET' && method !== 'HEAD') throw notFound(method, path.join('/'), 405);
+    if (method !== 'GET' && method !== 'HEAD') throw notFound(method, path.join('/'), READING);
     switch (path.join('/')) {
       case 'livez':
         return exchange.text(200, 'text/plain', 'ok\n');

@@ -31,21 +31,26 @@ export interface Problem extends ErrorMessage {
 /** An error that has a status of its own. */
 export class HttpError extends Error {
   readonly status: number;
+  /** Of 405, the methods that there are. */
+  readonly allow: readonly string[];
   override readonly cause: InvalidArgumentError | LimitError;
 
-  constructor(status: number, cause: InvalidArgumentError | LimitError) {
+  constructor(status: number, cause: InvalidArgumentError | LimitError, allow: readonly string[] = []) {
     super(cause.message, { cause });
     this.status = status;
+    this.allow = allow;
     this.cause = cause;
   }
 }
 
-/** There is nothing at this path, or not by this method. */
-export function notFound(method: string, path: string, status = 404): HttpError {
-  return new HttpError(
-    status,
-    new InvalidArgumentError('path', 'one that /openapi.json lists', `${method} ${path}`),
-  );
+/**
+ * There is nothing at this path, or not by this method.
+ *
+ * @param allowed the methods by which there is something.
+ */
+export function notFound(method: string, path: string, allowed: readonly string[] = []): HttpError {
+  const cause = new InvalidArgumentError('path', 'one that /openapi.json lists', `${method} ${path}`);
+  return new HttpError(allowed.length > 0 ? 405 : 404, cause, allowed);
 }
 
 /** The status of an answer with the error of this code. */

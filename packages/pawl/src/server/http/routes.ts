@@ -4,6 +4,7 @@ import { Fields } from '../../protocol/fields.ts';
 import { readList, readLock, readOptions } from '../../protocol/read-call.ts';
 import type { ServerParts } from '../parts.ts';
 import type { Principal } from '../principal.ts';
+import { allowedMethods } from './allowed-methods.ts';
 import type { Exchange } from './exchange.ts';
 import type { LongPolls } from './long-polls.ts';
 import { notFound } from './problem.ts';
@@ -50,7 +51,7 @@ export class Routes {
       case 'POST locks/:/break':
         return this.#break(principal, exchange, name);
       default:
-        throw notFound(exchange.method, exchange.path.join('/'));
+        throw notFound(exchange.method, exchange.path.join('/'), allowedMethods(exchange.path));
     }
   }
 
