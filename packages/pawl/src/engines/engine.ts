@@ -127,7 +127,8 @@ export interface Engine {
 
   /**
    * Receives the wakes that commits send to `inbox`, with the version of the commit. A wake may be lost or come twice, but
-   * while the engine is up one sent after the next call to this engine was answered does come. @returns a function that stops it.
+   * while the engine is up one sent after the next call to this engine was answered does come. An inbox is listened to at one engine: what that
+   * commits itself need not go through the store. @returns a function that stops it.
    */
   subscribe(inbox: string, listener: (message: string, version: Version) => void): () => void;
 

@@ -72,7 +72,8 @@ describe.skipIf(!haveEtcd())('an etcd that asks for users', () => {
       await gateway(own, 'auth/user/add', root);
       await gateway(own, 'auth/user/grant', { user: 'root', role: 'root' });
       await gateway(own, 'auth/enable', {});
-      const engine = await etcdEngine({ endpoints: own.endpoints, user: 'root', password: 'secret' });
+      const openOne = () => etcdEngine({ endpoints: own.endpoints, user: 'root', password: 'secret' });
+      const [engine, other] = [await openOne(), await openOne()];
       const heard: string[] = [];
       engine.subscribe('one', (message) => heard.push(message));
       await engine.read({ keys: [], ranges: [] });
@@ -81,9 +82,10 @@ describe.skipIf(!haveEtcd())('an etcd that asks for users', () => {
       await gateway(own, 'auth/enable', {});
       engine.subscribe('two', (message) => heard.push(message));
       const wakes = ['one', 'two'].map((inbox) => ({ inbox, message: inbox }));
-      await engine.commit([{ guards: [], alive: [], puts: [], deletes: [], wakes }]);
+      await engine.read({ keys: [], ranges: [] });
+      await other.commit([{ guards: [], alive: [], puts: [], deletes: [], wakes }]);
       await expect.poll(() => heard.toSorted()).toEqual(['one', 'two']);
-      await engine.close();
+      for (const each of [engine, other]) await each.close();
     } finally {
       await own.stop();
     }

@@ -124,7 +124,7 @@ describe.skipIf(!have)('one etcd', () => {
 
   it('L3: a commit with a message happens although the lease of messages is gone before its time', async () => {
     const prefix = newPrefix();
-    const engine = await engineOn(prefix);
+    const [engine, other] = [await engineOn(prefix), await engineOn(prefix)];
     const write = { guards: [], alive: [], puts: [{ key: 'x', value: '1' }], deletes: [] };
     const wake = (message: string) => ({ ...write, wakes: [{ inbox: 'one', message }] });
     await engine.commit([wake('before')]);
@@ -132,24 +132,26 @@ describe.skipIf(!have)('one etcd', () => {
     const { kvs } = JSON.parse(await gateway(server, 'kv/range', { key }));
     await gateway(server, 'lease/revoke', { ID: kvs[0].lease });
     const heard: string[] = [];
-    engine.subscribe('one', (message) => heard.push(message));
+    other.subscribe('one', (message) => heard.push(message));
+    await other.read({ keys: [], ranges: [] });
     expect(await engine.commit([wake('after')])).toMatchObject([{ kind: 'committed' }]);
     await expect.poll(() => heard).toEqual(['after']);
-    await engine.close();
+    for (const each of [engine, other]) await each.close();
   });
 
   it('a compacted history costs a watcher nothing', async () => {
-    const engine = await engineOn(newPrefix());
-    const pawl = open(engine);
+    const prefix = newPrefix();
+    const engines = [await engineOn(prefix), await engineOn(prefix)];
+    const [pawl, other] = engines.map((engine) => open(engine));
+    if (pawl === undefined || other === undefined) throw new Error('There are no clients.');
     for (let round = 0; round < 3; round += 1) {
       const lease = await pawl.acquire('x');
-      const next = pawl.acquire('x', { waitMs: 10_000 });
+      const next = other.acquire('x', { waitMs: 10_000 });
       await gateway(server, 'kv/compaction', { revision: String(lease.token), physical: true });
       await lease.release();
       await (await next).release();
     }
-    await pawl.close();
-    await engine.close();
+    for (const each of [pawl, other, ...engines]) await each.close();
   });
 
   it('a layout of a newer Pawl, and one that is none, are refused', async () => {

@@ -73,11 +73,15 @@ describe.skipIf(bin === undefined)('with a Postgres server', () => {
   }, 90_000);
 
   it('L3: a waiter is let in although the connection that listens was terminated', async () => {
-    const [pool, schema] = [connect(), newSchema()];
-    const engine = await postgresEngine({ pool, schema });
-    const pawl = open(engine);
+    const schema = newSchema();
+    const engines = [
+      await postgresEngine({ pool: connect(), schema }),
+      await postgresEngine({ pool: connect(), schema }),
+    ];
+    const [pawl, other] = engines.map((engine) => open(engine));
+    if (pawl === undefined || other === undefined) throw new Error('There are no clients.');
     const held = await pawl.acquire('x', { ttlMs: 60_000 });
-    const waiting = pawl.acquire('x', { ttlMs: 60_000, waitMs: 15_000 });
+    const waiting = other.acquire('x', { ttlMs: 60_000, waitMs: 15_000 });
     for await (const state of pawl.watch('x', { everyMs: 10 })) if (state.waiting === 1) break;
     await connect().query(
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = $1',
@@ -85,8 +89,7 @@ describe.skipIf(bin === undefined)('with a Postgres server', () => {
     );
     await held.release();
     expect((await waiting).token).toBeGreaterThan(held.token);
-    await pawl.close();
-    await engine.close();
+    for (const each of [pawl, other, ...engines]) await each.close();
   });
 
   it('S1, S9, L5: a Postgres that crashes and comes back keeps every grant, and is never reported as held', async () => {

@@ -48,12 +48,13 @@ describe.skipIf(!have)('with a ZooKeeper server', () => {
   });
 
   it('S1, S9, L5: a ZooKeeper that is killed and restarted keeps what it granted, and is never reported as held', async () => {
-    const engine = stores.openEngine(stores.newStore());
+    const connect = stores.newStore();
+    const [engine, other] = [stores.openEngine(connect), stores.openEngine(connect)];
     const pawl = open(engine);
     const lease = await pawl.acquire('x', { ttlMs: 60_000 });
     const heard: string[] = [];
-    engine.subscribe('inbox', (message) => heard.push(message));
-    await engine.read({ keys: [], ranges: [] });
+    other.subscribe('inbox', (message) => heard.push(message));
+    await other.read({ keys: [], ranges: [] });
     await stores.server.kill();
     await expect(pawl.tryAcquire('y')).rejects.toMatchObject({
       code: expect.stringMatching(/PAWL_ENGINE_UNAVAILABLE|PAWL_OUTCOME_UNKNOWN/),
@@ -78,6 +79,7 @@ describe.skipIf(!have)('with a ZooKeeper server', () => {
     await engine.commit([{ guards: [], alive: [], puts: [], deletes: [], wakes }]);
     await expect.poll(() => heard, { timeout: 30_000 }).toEqual(['after the restart']);
     await pawl.close();
+    await other.close();
   }, 120_000);
 
   it('S3: a session is kept alive by another engine when the first is closed, and by nobody it expires', async () => {

@@ -11,6 +11,7 @@ import type {
   ReadResult,
   Version,
 } from '../engine.ts';
+import { OwnInboxes } from '../own-inboxes.ts';
 import { checkVersionFloor } from '../version-floor.ts';
 import { commitBatch, MAX_GUARDS } from './commit.ts';
 import { EtcdConnection } from './connection.ts';
@@ -72,6 +73,7 @@ class EtcdEngine implements Engine {
   readonly #floors: Floors;
   readonly #sessions: Sessions;
   readonly #watches: Watches;
+  readonly #ownInboxes = new OwnInboxes();
   readonly #messageLeases: MessageLeases;
   readonly #endings: EndingsFeed;
   #stopEndings: (() => void) | undefined;
@@ -105,7 +107,9 @@ class EtcdEngine implements Engine {
   async commit(batch: readonly ConditionalWrite[]): Promise<readonly CommitResult[]> {
     if (batch.length === 0) return [];
     await this.#inForce();
-    return commitBatch(this.#connection, this.#layout, this.#floors, this.#messageLeases, batch);
+    return this.#ownInboxes.commit(batch, (rest) =>
+      commitBatch(this.#connection, this.#layout, this.#floors, this.#messageLeases, rest),
+    );
   }
 
   async openSession(id: string, ttlMs: number): Promise<boolean> {
@@ -151,7 +155,7 @@ class EtcdEngine implements Engine {
       },
     });
     this.#ready = Promise.all([this.#ready, ready]);
-    return stop;
+    return this.#ownInboxes.subscribe(inbox, listener, stop);
   }
 
   async raiseVersion(version: Version): Promise<Version> {
@@ -169,6 +173,7 @@ class EtcdEngine implements Engine {
     if (this.#closed) return;
     this.#closed = true;
     this.#endings.close();
+    this.#ownInboxes.close();
     this.#watches.close();
     this.#sessions.close();
     this.#connection.close();

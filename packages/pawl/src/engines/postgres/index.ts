@@ -12,6 +12,7 @@ import type {
   ReadResult,
   Version,
 } from '../engine.ts';
+import { OwnInboxes } from '../own-inboxes.ts';
 import { checkVersionFloor } from '../version-floor.ts';
 import { Database, type PostgresPool } from './database.ts';
 import { findingsOf } from './findings.ts';
@@ -80,6 +81,7 @@ class PostgresEngine implements Engine {
   readonly #database: Database;
   readonly #schema: string;
   readonly #inboxes: Inboxes;
+  readonly #ownInboxes = new OwnInboxes();
   readonly #endings: EndingsFeed;
   #closed = false;
 
@@ -129,7 +131,11 @@ class PostgresEngine implements Engine {
     return rows.map(toEntry);
   }
 
-  async commit(batch: readonly ConditionalWrite[]): Promise<readonly CommitResult[]> {
+  commit(batch: readonly ConditionalWrite[]): Promise<readonly CommitResult[]> {
+    return this.#ownInboxes.commit(batch, (rest) => this.#commit(rest));
+  }
+
+  async #commit(batch: readonly ConditionalWrite[]): Promise<readonly CommitResult[]> {
     const writes = batch.map(({ guards, alive, puts, deletes, wakes }) => ({
       g: guards.map(({ key, version }) => [toBase64(key), version?.toString() ?? null]),
       a: alive,
@@ -185,7 +191,7 @@ class PostgresEngine implements Engine {
 
   subscribe(inbox: string, listener: (message: string, version: Version) => void): () => void {
     this.#checkOpen();
-    return this.#inboxes.subscribe(inbox, listener);
+    return this.#ownInboxes.subscribe(inbox, listener, this.#inboxes.subscribe(inbox, listener));
   }
 
   async raiseVersion(version: Version): Promise<Version> {
@@ -212,6 +218,7 @@ class PostgresEngine implements Engine {
     if (this.#closed) return;
     this.#closed = true;
     this.#endings.close();
+    this.#ownInboxes.close();
     this.#inboxes.close();
   }
 

@@ -13,6 +13,7 @@ import type {
   ReadResult,
   Version,
 } from '../engine.ts';
+import { OwnInboxes } from '../own-inboxes.ts';
 import { checkVersionFloor } from '../version-floor.ts';
 import { type RedisConnection, ScriptRunner } from './client.ts';
 import { toEntries, toEntry } from './entries.ts';
@@ -87,6 +88,7 @@ class RedisEngine implements Engine {
   readonly guarantees = redisGuarantees;
   readonly #scripts: ScriptRunner;
   readonly #inboxes: Inboxes;
+  readonly #ownInboxes = new OwnInboxes();
   readonly #endings: EndingsFeed;
   readonly #channels: string;
   readonly #client: RedisConnection;
@@ -133,6 +135,10 @@ class RedisEngine implements Engine {
 
   async commit(batch: readonly ConditionalWrite[]): Promise<readonly CommitResult[]> {
     if (batch.length === 0) return [];
+    return this.#ownInboxes.commit(batch, (rest) => this.#commit(rest));
+  }
+
+  async #commit(batch: readonly ConditionalWrite[]): Promise<readonly CommitResult[]> {
     const writes = batch.map(({ guards, alive, puts, deletes, wakes }) => ({
       g: guards.map(({ key, version }) => [key, version?.toString() ?? '']),
       a: alive,
@@ -172,7 +178,7 @@ class RedisEngine implements Engine {
 
   subscribe(inbox: string, listener: (message: string, version: Version) => void): () => void {
     this.#checkOpen();
-    return this.#inboxes.subscribe(inbox, listener);
+    return this.#ownInboxes.subscribe(inbox, listener, this.#inboxes.subscribe(inbox, listener));
   }
 
   async raiseVersion(version: Version): Promise<Version> {
@@ -188,6 +194,7 @@ class RedisEngine implements Engine {
   async close(): Promise<void> {
     this.#closed = true;
     this.#endings.close();
+    this.#ownInboxes.close();
     this.#inboxes.close();
   }
 

@@ -10,6 +10,7 @@ import type {
   ReadResult,
   Version,
 } from '../engine.ts';
+import { OwnInboxes } from '../own-inboxes.ts';
 import { Commits } from './commits.ts';
 import { Endings } from './endings.ts';
 import { zookeeperFindings } from './findings.ts';
@@ -47,6 +48,7 @@ class ZooKeeperEngine implements Engine {
   readonly #sessions: Sessions;
   readonly #endings: Endings;
   readonly #inboxes: Inboxes;
+  readonly #ownInboxes = new OwnInboxes();
   #closed = false;
 
   constructor({ access, clock, root, acl, minTtlMs, maxSessions }: CheckedOptions) {
@@ -80,7 +82,7 @@ class ZooKeeperEngine implements Engine {
 
   async commit(batch: readonly ConditionalWrite[]): Promise<readonly CommitResult[]> {
     await this.#ready();
-    return this.#commits.commit(batch);
+    return this.#ownInboxes.commit(batch, (rest) => this.#commits.commit(rest));
   }
 
   async openSession(id: string, ttlMs: number): Promise<boolean> {
@@ -110,7 +112,7 @@ class ZooKeeperEngine implements Engine {
 
   subscribe(inbox: string, listener: (message: string, version: Version) => void): () => void {
     this.#checkOpen();
-    return this.#inboxes.subscribe(inbox, listener);
+    return this.#ownInboxes.subscribe(inbox, listener, this.#inboxes.subscribe(inbox, listener));
   }
 
   async raiseVersion(version: Version): Promise<Version> {
@@ -127,6 +129,7 @@ class ZooKeeperEngine implements Engine {
     if (this.#closed) return;
     this.#closed = true;
     this.#endings.close();
+    this.#ownInboxes.close();
     this.#inboxes.close();
     this.#sessions.close();
     await this.#keeper.close();
