@@ -44,6 +44,12 @@ const badPaths: [what: string, make: () => unknown, code: string, message: RegEx
     'PAWL_STORE_UNUSABLE',
     /another application/,
   ],
+  [
+    'an empty database with texts in UTF-16',
+    () => databaseWith("PRAGMA encoding = 'UTF-16le'; CREATE TABLE gone (name); DROP TABLE gone"),
+    'PAWL_STORE_UNUSABLE',
+    /its encoding is UTF-16le and must be UTF-8; give Pawl a new file/,
+  ],
 ];
 
 describe('sqliteEngine refuses', () => {

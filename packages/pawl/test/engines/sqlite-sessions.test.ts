@@ -1,8 +1,18 @@
 import { DatabaseSync } from 'node:sqlite';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Engine } from '../../src/engines/engine.ts';
 import { MachineClock, newPath, open, put, until, write } from './sqlite-fixture.ts';
 
 const HOUR_MS = 3_600_000;
+/** An expiry is put off by the grain of the machine's uptime. */
+const GRAIN_MS = 10;
+
+/** Whether a commit finds the session alive. */
+async function isAlive(engine: Engine, id: string): Promise<boolean> {
+  const [result] = await engine.commit([write({ alive: [id], puts: [{ key: 'key', value: id }] })]);
+  return result?.kind === 'committed';
+}
 
 describe('sessions in SQLite', () => {
   it('S3: end by the time since boot', async () => {
@@ -49,6 +59,17 @@ describe('sessions in SQLite', () => {
     expect(await after.keepAlive(['long'])).toEqual(new Set());
   });
 
+  it('L1: get no more than that where the boot changes under an engine that is open', async () => {
+    const clock = new MachineClock();
+    const engine = await open(newPath(), { clock });
+    await engine.openSession('session', 1000);
+    expect(await isAlive(engine, 'session')).toBe(true);
+    Object.assign(clock, { boot: 'boot-2', sinceBoot: 20_000 });
+    expect(await isAlive(engine, 'session')).toBe(true);
+    clock.sinceBoot += 1000 + GRAIN_MS;
+    expect(await isAlive(engine, 'session')).toBe(false);
+  });
+
   it('get it once: the second process to open after a restart gives nothing more', async () => {
     const path = newPath();
     const clock = new MachineClock();
@@ -79,6 +100,59 @@ describe('sessions in SQLite', () => {
     const after = await open(path, { clock });
     expect(await after.keepAlive(['ended', 'expired', 'refused'])).toEqual(new Set());
     for (const id of ['ended', 'expired', 'refused']) expect(await after.openSession(id, 1000)).toBe(false);
+  });
+
+  it('S3: an end stays an end where the time since boot steps back', async () => {
+    const clock = new MachineClock();
+    const engine = await open(newPath(), { clock });
+    await engine.openSession('session', 1000);
+    expect(await isAlive(engine, 'session')).toBe(true);
+    let told = false;
+    engine.watchEndings(() => {
+      told = true;
+    });
+    clock.sinceBoot += 2000;
+    await until(() => told);
+    clock.sinceBoot -= 2000;
+    expect(await isAlive(engine, 'session')).toBe(false);
+  });
+
+  it('S3: are alive or ended alike for all engines on a file, whichever of them did what', async () => {
+    const path = newPath();
+    const clock = new MachineClock();
+    const engines = [await open(path, { clock }), await open(path, { clock })];
+    const step = fc.record({
+      engine: fc.nat({ max: 1 }),
+      ms: fc.integer({ min: 50, max: 300 }),
+      what: fc.constantFrom('commit', 'commit', 'commit', 'open', 'renew', 'wait', 'wait', 'end'),
+    });
+    let runs = 0;
+    const check = fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 20 }), async (steps) => {
+      const id = `session-${runs++}`;
+      let [ttlMs, expiresMs, ended] = [0, 0, false];
+      const last = (forMs: number) => {
+        [ttlMs, expiresMs] = [forMs, clock.sinceBoot + forMs + GRAIN_MS];
+      };
+      await engines[0]?.openSession(id, 200);
+      last(200);
+      for (const { engine: index, ms, what } of steps) {
+        const engine = engines[index] as Engine;
+        // A wait alone ends nothing: the session has ended once an engine has looked.
+        if (what !== 'wait') ended ||= clock.sinceBoot >= expiresMs;
+        if (what === 'open') {
+          expect(await engine.openSession(id, ms)).toBe(!ended);
+          last(ms);
+        } else if (what === 'renew') {
+          expect(await engine.keepAlive([id])).toEqual(new Set(ended ? [] : [id]));
+          last(ttlMs);
+        } else if (what === 'end') {
+          await engine.endSession(id);
+          ended = true;
+        } else if (what === 'wait') clock.sinceBoot += ms / 2;
+        else expect(await isAlive(engine, id)).toBe(!ended);
+      }
+    });
+    await fc.assert(check, { numRuns: 200 });
   });
 
   it('that have ended are told of by every engine that watches, also of one that opens later', async () => {

@@ -14,15 +14,19 @@ function lockOut(path: string): { release(): void } {
 }
 
 describe('the SQLite store', () => {
-  it('gives back every text as it was put', async () => {
-    const engine = await open(newPath());
+  it('gives back every text as it was put, and finds what stands at every key', async () => {
+    const path = newPath();
+    const [engine, other] = [await open(path), await open(path)];
     const text = fc.string({ unit: 'binary' });
     const check = fc.asyncProperty(text, text, async (key, value) => {
-      await put(engine, key, value);
+      const version = await put(engine, key, value);
       const { entries } = await engine.read({ keys: [key], ranges: [] });
       expect(entries.get(key)).toMatchObject({ key, value });
       const listed = await engine.list(key, 1);
       expect(listed[0]).toMatchObject({ key, value });
+      const taken = write({ guards: [{ key, version }], deletes: [key] });
+      const results = [...(await other.commit([taken])), ...(await engine.commit([taken]))];
+      expect(results.map(({ kind }) => kind)).toEqual(['committed', 'conflict']);
     });
     await fc.assert(check, {
       numRuns: 100,
@@ -32,6 +36,20 @@ describe('the SQLite store', () => {
         ['\uFEFFkey', '\uFEFF'],
       ],
     });
+  });
+
+  it('takes half a surrogate pair for U+FFFD wherever it is named', async () => {
+    const path = newPath();
+    const [engine, other] = [await open(path), await open(path)];
+    const [half, whole] = ['key/\uD800', 'key/\uFFFD'];
+    const version = await put(engine, half, half);
+    for (const listed of [await engine.list('', 2), await engine.list(half, 2)])
+      expect(listed).toEqual([{ key: whole, value: whole, version }]);
+    const { entries } = await engine.read({ keys: [half], ranges: [] });
+    expect(entries.get(half)).toEqual({ key: half, value: whole, version });
+    const results = await other.commit([write({ guards: [{ key: whole, version }], deletes: [half] })]);
+    expect(results.map(({ kind }) => kind)).toEqual(['committed']);
+    expect(await engine.list('', 1)).toEqual([]);
   });
 
   it('lists by prefix in the order of bytes, page by page', async () => {

@@ -80,6 +80,7 @@ function prepare(db: DatabaseSync, where: string, bootId: string): void {
   // The log holds the same few pages again and again, and to check it in costs two flushes.
   db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   const found = identify(db, where);
+  checkEncoding(db, where);
   if (db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode !== 'wal') {
     throw new StoreUnusableError(
       where,
@@ -96,6 +97,13 @@ function prepare(db: DatabaseSync, where: string, bootId: string): void {
     undo(db);
     throw error;
   }
+}
+
+/** Whoever made the empty database may have chosen how it keeps texts, which then are no UTF-8 as bytes. */
+function checkEncoding(db: DatabaseSync, where: string): void {
+  const encoding = db.prepare('PRAGMA encoding').get()?.encoding;
+  if (encoding === 'UTF-8') return;
+  throw new StoreUnusableError(where, `its encoding is ${encoding} and must be UTF-8; give Pawl a new file`);
 }
 
 /** Finds out what SQLite would only call "unable to open database file". */

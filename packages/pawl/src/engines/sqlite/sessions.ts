@@ -7,6 +7,9 @@ import type { Transaction } from './transactions.ts';
  */
 const GRAIN_MS = 10;
 
+/** So many sessions are remembered; then it starts anew. */
+const KNOWN_LIMIT = 10_000;
+
 /**
  * The liveness of sessions. An end is decided and written down in one transaction, before anybody is told of it, so
  * that nothing can undo it: not even a restart of the machine, after which time counts from zero again.
@@ -21,6 +24,8 @@ export class Sessions {
   readonly #ended: StatementSync;
   readonly #forget: StatementSync;
   readonly #restart: StatementSync;
+  /** When sessions expire that were found to be alive and not written since, by this process or another. */
+  readonly #expiries = new Map<string, number>();
 
   constructor(db: DatabaseSync) {
     this.#get = db.prepare('SELECT expires_ms AS expiresMs FROM session WHERE id = ?');
@@ -39,6 +44,7 @@ export class Sessions {
   /** Opens a session or keeps it alive. @returns false where one of that id has ended. */
   open(transaction: Transaction, id: string, ttlMs: number): boolean {
     if (this.#state(transaction, id) === 'ended') return false;
+    this.#expiries.delete(id);
     this.#open.run(id, ttlMs, transaction.nowMs + ttlMs + GRAIN_MS);
     return true;
   }
@@ -55,6 +61,7 @@ export class Sessions {
     const alive = new Set<string>();
     for (const id of ids) {
       if (!this.isAlive(transaction, id)) continue;
+      this.#expiries.delete(id);
       this.#renew.run(transaction.nowMs + GRAIN_MS, id);
       alive.add(id);
     }
@@ -63,11 +70,13 @@ export class Sessions {
 
   end(transaction: Transaction, id: string): void {
     transaction.alive.delete(id);
+    this.#expiries.delete(id);
     if (this.#end.run(id).changes > 0) transaction.ended.push(id);
   }
 
   /** Ends every session whose time is up. */
   endDue(transaction: Transaction): void {
+    this.#expiries.clear();
     for (const { id } of this.#endDue.all(transaction.nowMs) as {
       id: string;
     }[])
@@ -90,14 +99,26 @@ export class Sessions {
 
   /** After a restart of the machine, during which no time was counted: gives every live session its whole TTL. */
   restart(nowMs: number): void {
+    this.#expiries.clear();
     this.#restart.run(nowMs + GRAIN_MS);
   }
 
+  /** Forgets what is remembered: others have written, or what was written was undone. */
+  doubt(): void {
+    this.#expiries.clear();
+  }
+
   #state(transaction: Transaction, id: string): 'alive' | 'ended' | 'unknown' {
+    const known = this.#expiries.get(id);
+    if (known !== undefined && transaction.nowMs < known) return 'alive';
     const row = this.#get.get(id) as { expiresMs: number | null } | undefined;
     if (row === undefined) return 'unknown';
     if (row.expiresMs === null) return 'ended';
-    if (transaction.nowMs < row.expiresMs) return 'alive';
+    if (transaction.nowMs < row.expiresMs) {
+      if (this.#expiries.size >= KNOWN_LIMIT) this.#expiries.clear();
+      this.#expiries.set(id, row.expiresMs);
+      return 'alive';
+    }
     this.end(transaction, id);
     return 'ended';
   }

@@ -61,7 +61,10 @@ export class SqliteEngine implements Engine {
         sessions.restart(nowMs);
         wakes.restart();
       },
-      onUnknown: () => entries.forget(),
+      onUnknown: () => {
+        entries.forget();
+        sessions.doubt();
+      },
       onCommitted: (transaction) => {
         wakes.committed(transaction);
         this.#endings.committed(transaction);
