@@ -26,6 +26,8 @@ const ANSWER_LIMIT_MS = 10_000;
 const CLEANUP_PATIENCE_MS = 1000;
 /** So often an acquire of unknown outcome is repeated before it is called unknown. */
 const REPETITIONS = 3;
+/** What a repetition comes to that there is no point in any more. */
+const NOT_ASKED = Promise.resolve(undefined);
 
 export interface ApplicationContext {
   readonly service: LockService;
@@ -88,7 +90,7 @@ export class Application implements Applicant {
     this.#timers.push(this.#context.clock.setTimer(ANSWER_LIMIT_MS, () => this.#noAnswer()));
     this.#session.addApplicant(this);
     try {
-      void this.#ask();
+      this.#ask();
       const grants = await this.#result.promise;
       this.#over = true;
       if (!this.#session.fresh) await this.#session.untilFresh();
@@ -115,9 +117,9 @@ export class Application implements Applicant {
     this.#fail(error);
   }
 
-  /** How many wait ahead, or `null` where it does not wait (yet, or any more). */
-  position(name: string): Promise<number | null> {
-    return this.#context.service.position(this.#id, name);
+  /** `null` also where it does not wait yet, or any more. */
+  async position(name: string): Promise<number | null> {
+    return this.#names.includes(name) ? this.#context.service.position(this.#id, name) : null;
   }
 
   /**
@@ -138,7 +140,7 @@ export class Application implements Applicant {
     return this.#queued;
   }
 
-  get names(): readonly string[] {
+  get #names(): readonly string[] {
     return this.#locks.map((lock) => lock.name);
   }
 
@@ -150,38 +152,42 @@ export class Application implements Applicant {
     return { session: this.#session.id, request: this.requestId };
   }
 
-  async #ask(): Promise<void> {
+  #ask(): void {
     const { owner, lockDelayMs, barging, waitMs } = this.#settings;
     const options = { wait: waitMs !== 0, owner, lockDelayMs, barging };
     let left = REPETITIONS;
     let unknown = false;
-    try {
-      // The grant may have come as news meanwhile, and have been given back: to ask once more would be a new acquire.
-      const attempt = async () =>
-        this.#over ? undefined : await this.#context.service.acquire(this.#id, this.#locks, options);
-      const answer = await settle(attempt, {
-        clock: this.#context.clock,
-        // Only an unknown outcome is asked for again; an engine that surely did nothing fails the acquire at once (L5).
-        goOn: (error) => {
-          // What a first attempt left open, a second one that surely did nothing does not close.
-          unknown ||= error.outcome === 'indefinite';
-          return unknown && !this.#over && left-- > 0;
-        },
-      });
-      this.#answered = true;
-      if (answer !== undefined) this.#onAnswer(answer);
-    } catch (error) {
-      // What is no error of ours, or a fault of a server, says nothing of what happened before it.
-      const didNotHappen = !unknown && isPawlError(error) && error.outcome === 'definite';
-      this.#answered = didNotHappen;
-      this.#leftNothing = didNotHappen;
-      this.#fail(
-        unknown ? new OutcomeUnknownError(`the acquire of lock "${this.#name}"`, { cause: error }) : error,
-      );
-    }
+    // The grant may have come as news meanwhile, and have been given back: to ask once more would be a new acquire.
+    const attempt = () =>
+      this.#over ? NOT_ASKED : this.#context.service.acquire(this.#id, this.#locks, options);
+    const settled = settle(attempt, {
+      clock: this.#context.clock,
+      // Only an unknown outcome is asked for again; an engine that surely did nothing fails the acquire at once (L5).
+      goOn: (error) => {
+        // What a first attempt left open, a second one that surely did nothing does not close.
+        unknown ||= error.outcome === 'indefinite';
+        return unknown && !this.#over && left-- > 0;
+      },
+    });
+    settled.then(
+      (answer) => this.#onAnswer(answer),
+      (error) => this.#onNoAnswer(error, unknown),
+    );
   }
 
-  #onAnswer(answer: AcquireAnswer): void {
+  #onNoAnswer(error: unknown, unknown: boolean): void {
+    // What is no error of ours, or a fault of a server, says nothing of what happened before it.
+    const didNotHappen = !unknown && isPawlError(error) && error.outcome === 'definite';
+    this.#answered = didNotHappen;
+    this.#leftNothing = didNotHappen;
+    this.#fail(
+      unknown ? new OutcomeUnknownError(`the acquire of lock "${this.#name}"`, { cause: error }) : error,
+    );
+  }
+
+  #onAnswer(answer: AcquireAnswer | undefined): void {
+    this.#answered = true;
+    if (answer === undefined) return;
     if (answer.kind === 'granted') this.#result.resolve(answer.grants);
     else if (answer.kind === 'queued') this.#onQueued(answer.ahead);
     else {
@@ -198,7 +204,7 @@ export class Application implements Applicant {
     this.#settings.onQueued?.();
     if (this.#settings.waitMs === 0) this.#fail(new HeldError(this.#name));
     const { requestId } = this;
-    for (const name of this.names) this.#context.announcer.emit('queued', { name, requestId, ahead });
+    for (const name of this.#names) this.#context.announcer.emit('queued', { name, requestId, ahead });
   }
 
   #fail(error: unknown): void {
@@ -225,7 +231,7 @@ export class Application implements Applicant {
   async #cleanUp(): Promise<void> {
     if (this.#leftNothing || this.#session.ended !== undefined) return;
     const { service, clock } = this.#context;
-    const cleanUp = settle(() => service.cancel(this.#id, this.names, this.forget), {
+    const cleanUp = settle(() => service.cancel(this.#id, this.#names, this.forget), {
       clock,
       goOn: () => this.#session.ended === undefined,
     });

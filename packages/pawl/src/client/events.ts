@@ -35,8 +35,15 @@ export class Announcer {
     return () => listeners.delete(listener);
   }
 
+  /** Whether anybody listens: else what costs something to say need not be said. */
+  hears(name: PawlEventName): boolean {
+    return (this.#listeners.get(name)?.size ?? 0) > 0;
+  }
+
   emit<E extends PawlEventName>(name: E, event: PawlEvents[E]): void {
-    for (const listener of this.#listeners.get(name) ?? []) {
+    const listeners = this.#listeners.get(name);
+    if (listeners === undefined) return;
+    for (const listener of listeners) {
       try {
         (listener as Listener<E>)(event);
       } catch (error) {

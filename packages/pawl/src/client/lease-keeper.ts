@@ -42,7 +42,6 @@ export interface KeeperContext {
 export class LeaseKeeper implements Keeper {
   readonly #context: KeeperContext;
   readonly #sessions: Sessions;
-  readonly #applications = new Map<string, Application>();
   /** Requests that failed and are still being cleaned up after, by the ids that their callers gave them. */
   readonly #cleanUps = new Map<string, Promise<void>>();
   /** How many acquires wait for a session to open: whoever comes later stays behind them. */
@@ -68,17 +67,16 @@ export class LeaseKeeper implements Keeper {
       waitMs === undefined ? undefined : Math.max(0, waitMs - elapsedMs(this.#context.clock, startedAt));
 
     // Repeated while its first attempt is still being taken back, it would get a grant that is about to go.
-    const cleanUp = this.#cleanUps.get(request.id);
+    const cleanUp = requestId === undefined ? undefined : this.#cleanUps.get(requestId);
     if (cleanUp !== undefined && (await this.#whilePatient(cleanUp, settings, name, leftMs())) === undefined)
       throw new OutcomeUnknownError(`an earlier acquire of lock "${name}" with the same request id`);
 
     for (let starts = 1; ; starts += 1) {
       const session = this.#openSession(settings.ttlMs) ?? (await this.#session(settings, name, leftMs));
-      if (session.hasApplicant(request.id)) {
+      if (session.applicant(request.id) !== undefined) {
         throw new InvalidArgumentError('requestId', 'an id that no acquire under way has', request.id);
       }
       const application = new Application(this.#context, session, request, locks, settings);
-      this.#applications.set(request.id, application);
       try {
         const grants = await application.run(leftMs());
         if (session.ended !== undefined) throw session.ended;
@@ -89,7 +87,6 @@ export class LeaseKeeper implements Keeper {
         const stale = error instanceof SessionEndedError && !application.queued && starts < FRESH_STARTS;
         if (!stale) throw error;
       } finally {
-        this.#applications.delete(request.id);
         if (!request.forget && application.cleanUp !== undefined)
           this.#rememberCleanUp(request.id, application.cleanUp);
       }
@@ -98,34 +95,19 @@ export class LeaseKeeper implements Keeper {
 
   async release(hold: Hold): Promise<void> {
     hold.startRelease();
-    const { session, requestId, grants, forget, first } = hold;
-    const { service, clock } = this.#context;
-    const id = { session: session.id, request: requestId };
-    let doubtful = false;
-    const goOn = (error: PawlError) => {
-      doubtful ||= error.outcome === 'indefinite';
-      return session.ended === undefined;
-    };
-    const releasing = settle(() => service.release(id, grants, forget), { clock, goOn }).then(
-      async (outcome) => {
-        // A release that is forgotten cannot be told from none when it is repeated.
-        const happened =
-          outcome.kind !== 'notHeld' || (doubtful && (await releaseHappened(service, session.id, grants)));
-        session.removeHold(hold);
-        if (happened) this.#released(hold);
-        else hold.lost('the engine says that it is not held');
-      },
-    );
+    const releasing = this.#giveBack(hold);
     // Repeated meanwhile, its acquire would get a grant that is about to go.
-    if (!forget) this.#rememberCleanUp(requestId, releasing.then(ignore, ignore));
-    // What cannot be repeated is left to the end of the session, which this must not put off.
-    releasing.catch(() => session.removeHold(hold));
-    const unknown = (cause: unknown) => {
-      throw hold.loss ?? new OutcomeUnknownError(`the release of lock "${first.name}"`, { cause });
-    };
-    const done = await within(clock, RELEASE_PATIENCE_MS, releasing).catch(unknown);
+    if (!hold.forget) this.#rememberCleanUp(hold.requestId, releasing.then(ignore, ignore));
+    let done: object | undefined;
+    let cause: unknown;
+    try {
+      done = await within(this.#context.clock, RELEASE_PATIENCE_MS, releasing);
+    } catch (error) {
+      cause = error;
+    }
     if (hold.loss !== undefined) throw hold.loss;
-    if (done === undefined) unknown(undefined);
+    if (done === undefined)
+      throw new OutcomeUnknownError(`the release of lock "${hold.first.name}"`, { cause });
   }
 
   async export(hold: Hold): Promise<string> {
@@ -171,8 +153,11 @@ export class LeaseKeeper implements Keeper {
   }
 
   async position(name: string, requestId: string): Promise<number | null> {
-    const application = this.#applications.get(requestId);
-    return application?.names.includes(name) ? application.position(name) : null;
+    for (const session of this.#sessions.live) {
+      const position = await session.applicant(requestId)?.position(name);
+      if (typeof position === 'number') return position;
+    }
+    return null;
   }
 
   async close(): Promise<void> {
@@ -196,19 +181,44 @@ export class LeaseKeeper implements Keeper {
   ): Hold {
     const hold = new Hold(session, request, grants, now(this.#context.clock));
     session.addHold(hold);
-    const waitedMs = elapsedMs(this.#context.clock, startedAt);
-    for (const { name, token, slot } of grants) {
-      this.#context.announcer.emit('acquired', { name, token, slot, waitedMs });
+    const { announcer, clock } = this.#context;
+    if (announcer.hears('acquired')) {
+      const waitedMs = elapsedMs(clock, startedAt);
+      for (const { name, token, slot } of grants) announcer.emit('acquired', { name, token, slot, waitedMs });
     }
     return hold;
+  }
+
+  /** Releases at the engine, for as long as that takes. @throws what says that it cannot be known whether it happened */
+  async #giveBack(hold: Hold): Promise<void> {
+    const { session, requestId, grants, forget } = hold;
+    const { service, clock } = this.#context;
+    const id = { session: session.id, request: requestId };
+    let doubtful = false;
+    const goOn = (error: PawlError) => {
+      doubtful ||= error.outcome === 'indefinite';
+      return session.ended === undefined;
+    };
+    let happened: boolean;
+    try {
+      const { kind } = await settle(() => service.release(id, grants, forget), { clock, goOn });
+      // A release that is forgotten cannot be told from none when it is repeated.
+      happened = kind !== 'notHeld' || (doubtful && (await releaseHappened(service, session.id, grants)));
+    } finally {
+      // What cannot be repeated is left to the end of the session, which this must not put off.
+      session.removeHold(hold);
+    }
+    if (happened) this.#released(hold);
+    else hold.lost('the engine says that it is not held');
   }
 
   #released(hold: Hold, reason?: ClosedError): void {
     if (!hold.inForce) return;
     hold.ended('released', reason);
-    const heldMs = elapsedMs(this.#context.clock, hold.since);
-    for (const { name, token } of hold.grants)
-      this.#context.announcer.emit('released', { name, token, heldMs });
+    const { announcer, clock } = this.#context;
+    if (!announcer.hears('released')) return;
+    const heldMs = elapsedMs(clock, hold.since);
+    for (const { name, token } of hold.grants) announcer.emit('released', { name, token, heldMs });
   }
 
   #rememberCleanUp(requestId: string, cleanUp: Promise<void>): void {

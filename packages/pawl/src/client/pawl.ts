@@ -91,7 +91,7 @@ export class Pawl implements AsyncDisposable {
    *   read as "held"), OutcomeUnknownError, SessionEndedError (expired in the queue), QueueFullError, LockShapeError,
    *   ReentrantAcquireError, RequestFinishedError, RequestMismatchError, InvalidArgumentError, TtlTooShortError, ClosedError
    */
-  async acquire(name: string, settings: AcquireSettings = {}): Promise<Lease> {
+  acquire(name: string, settings: AcquireSettings = {}): Promise<Lease> {
     return this.#acquireOne(name, null, settings);
   }
 
@@ -131,7 +131,7 @@ export class Pawl implements AsyncDisposable {
     return {
       name,
       permits,
-      acquire: async (settings = {}) => this.#acquireOne(name, permits, settings),
+      acquire: (settings = {}) => this.#acquireOne(name, permits, settings),
       tryAcquire: async (settings = {}) =>
         nullIfHeld(this.#acquireOne(name, permits, { ...settings, waitMs: 0 })),
       withPermit: (settings, work) => this.#runUnder(name, permits, settings, work),
@@ -275,8 +275,8 @@ export class Pawl implements AsyncDisposable {
   }
 
   #hold(locks: readonly AskedLock[], settings: CheckedSettings): Promise<Hold> {
-    const run = (traced: CheckedSettings) => this.#keeper.acquire(locks, traced);
-    return this.#tracing === undefined ? run(settings) : this.#tracing.acquire(locks, settings, run);
+    if (this.#tracing === undefined) return this.#keeper.acquire(locks, settings);
+    return this.#tracing.acquire(locks, settings, (traced) => this.#keeper.acquire(locks, traced));
   }
 
   async #runUnder<T>(

@@ -61,6 +61,10 @@ export class Resumption implements Applicant {
   /** It has asked for nothing that could be granted as news. */
   granted(): void {}
 
+  async position(): Promise<null> {
+    return null;
+  }
+
   turnedAway(error: PawlError): void {
     this.#ended.reject(this.#lost('its session ended', error));
   }

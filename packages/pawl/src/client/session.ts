@@ -23,6 +23,8 @@ export interface Applicant {
   readonly requestId: string;
   granted(event: SessionEvent & { kind: 'granted' }): void;
   turnedAway(error: PawlError): void;
+  /** How many wait ahead of it for the lock `name`, or `null` where it does not wait for that. */
+  position(name: string): Promise<number | null>;
 }
 
 /**
@@ -81,8 +83,8 @@ export class ClientSession {
     this.#applicants.set(applicant.requestId, applicant);
   }
 
-  hasApplicant(requestId: string): boolean {
-    return this.#applicants.has(requestId);
+  applicant(requestId: string): Applicant | undefined {
+    return this.#applicants.get(requestId);
   }
 
   removeApplicant(applicant: Applicant): void {

@@ -21,16 +21,27 @@ export interface SettleOptions {
  *
  * @throws the last error once `goOn` says no, and any error that repeating cannot help.
  */
-export async function settle<T>(attempt: () => Promise<T>, { clock, goOn }: SettleOptions): Promise<T> {
+export function settle<T>(attempt: () => Promise<T>, options: SettleOptions): Promise<T> {
+  // Most attempts need no second one, so nothing is made ready for it.
+  return attempt().catch((error: unknown) => settleAfter(error, attempt, options));
+}
+
+async function settleAfter<T>(
+  firstError: unknown,
+  attempt: () => Promise<T>,
+  { clock, goOn }: SettleOptions,
+): Promise<T> {
+  let error = firstError;
   let pauseMs = FIRST_PAUSE_MS;
   for (;;) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!(error instanceof PawlError && error.retryable && goOn(error))) throw error;
-    }
+    if (!(error instanceof PawlError && error.retryable && goOn(error))) throw error;
     await sleep(clock, randomInt(pauseMs, Math.ceil(pauseMs * 1.5) + 1), { keepProcess: false });
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    try {
+      return await attempt();
+    } catch (next) {
+      error = next;
+    }
   }
 }
 

@@ -18,6 +18,7 @@ export class Outbox {
   readonly #transport: Transport;
   readonly #limits: OutboxLimits;
   readonly #onFlush: () => void;
+  readonly #flushLater = () => this.flush();
   #messages: string[] = [];
   #gatheredBytes = 0;
 
@@ -33,7 +34,7 @@ export class Outbox {
     this.#messages.push(message);
     this.#gatheredBytes += message.length + MESSAGE_COST;
     if (this.#messages.length >= EAGER) this.flush();
-    else if (this.#messages.length === 1) this.#transport.defer(() => this.flush());
+    else if (this.#messages.length === 1) this.#transport.defer(this.#flushLater);
     else if (this.#isFull) this.#onFlush();
   }
 
@@ -55,21 +56,34 @@ export class Outbox {
       this.#onFlush();
       return;
     }
+    const { frameBytes, messagesPerFrame } = this.#limits;
+    // A UTF-16 unit takes three bytes at most, so what is little need not be measured.
+    const fits = this.#gatheredBytes * 3 <= frameBytes && messages.length <= messagesPerFrame;
     this.#messages = [];
     this.#gatheredBytes = 0;
+    if (fits) this.#sendFrame(messages);
+    else this.#sendFrames(messages);
+    this.#onFlush();
+  }
+
+  /** Sends them in as many frames as the limits ask for. */
+  #sendFrames(messages: readonly string[]): void {
     const { frameBytes, messagesPerFrame } = this.#limits;
     let from = 0;
     let bytes = 2;
     for (const [i, message] of messages.entries()) {
       const size = Buffer.byteLength(message) + 1;
       if (i > from && (bytes + size > frameBytes || i - from >= messagesPerFrame)) {
-        this.#transport.send(`[${messages.slice(from, i).join(',')}]`);
+        this.#sendFrame(messages.slice(from, i));
         from = i;
         bytes = 2;
       }
       bytes += size;
     }
-    this.#transport.send(`[${(from === 0 ? messages : messages.slice(from)).join(',')}]`);
-    this.#onFlush();
+    this.#sendFrame(messages.slice(from));
+  }
+
+  #sendFrame(messages: readonly string[]): void {
+    this.#transport.send(`[${messages.join(',')}]`);
   }
 }

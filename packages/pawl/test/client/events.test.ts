@@ -30,6 +30,18 @@ describe('events', () => {
     expect(warnings.map((warning) => warning.message)).toEqual(['listener', 'no error', 'listener']);
   });
 
+  it('whoever begins to listen while a lease is held hears for how long it was held', async () => {
+    const world = new World();
+    const { pawl } = world.process();
+    const lease = await pawl.acquire('x');
+    await world.advance(2000);
+    const heard: number[] = [];
+    pawl.on('released', ({ heldMs }) => heard.push(heldMs));
+    await lease.release();
+    expect(heard).toHaveLength(1);
+    expect(heard[0]).toBeGreaterThanOrEqual(2000);
+  });
+
   it('C6: a lost lease is no unhandled rejection', async () => {
     const world = new World();
     const { pawl, faults } = world.process();

@@ -106,16 +106,31 @@ export class RemoteService implements LockService {
     const call: Call = { method: 'acquire', id, locks, options };
     this.#queued.asked(call);
     this.#traces.asked(id, options.owner);
-    return this.#ask(call);
+    try {
+      const answer = await this.#link.call(call);
+      if (answer.kind === 'queued') this.#queued.waits(id);
+      else {
+        this.#queued.remove(id);
+        if (answer.kind !== 'granted') this.#traces.remove(id);
+      }
+      return answer;
+    } catch (error) {
+      this.#queued.remove(id);
+      this.#traces.remove(id);
+      throw error;
+    }
   }
 
   async release(id: RequestId, grants: readonly NamedToken[], forget: boolean): Promise<ReleaseOutcome> {
     const traceparent = this.#traces.of(id);
     const call: Call = { method: 'release', id, grants, forget, traceparent };
-    const outcome = await this.#link.call(call).catch((error: unknown) => {
+    let outcome: ReleaseOutcome;
+    try {
+      outcome = await this.#link.call(call);
+    } catch (error) {
       if (isPawlError(error) && error.outcome === 'indefinite') this.#doubts.note(call);
       throw error;
-    });
+    }
     this.#traces.remove(id);
     const unsure = outcome.kind === 'notHeld' && this.#doubts.about(call);
     return unsure && (await releaseHappened(this, id.session, grants))
@@ -183,22 +198,6 @@ export class RemoteService implements LockService {
 
   async close(): Promise<void> {
     this.#link.close();
-  }
-
-  async #ask(call: CallOf<'acquire'>): Promise<AcquireAnswer> {
-    try {
-      const answer = await this.#link.call(call);
-      if (answer.kind === 'queued') this.#queued.waits(call.id);
-      else {
-        this.#queued.remove(call.id);
-        if (answer.kind !== 'granted') this.#traces.remove(call.id);
-      }
-      return answer;
-    } catch (error) {
-      this.#queued.remove(call.id);
-      this.#traces.remove(call.id);
-      throw error;
-    }
   }
 
   #onConnected(): void {
