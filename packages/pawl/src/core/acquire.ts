@@ -14,21 +14,21 @@ export function acquire(draft: Draft, command: AcquireCommand): AcquireOutcome {
   const known = draft.request(command);
   if (known !== null) return repeat(draft, command, known);
 
-  const asked = command.locks.map((ask) => ({ ask, lock: draft.lock(ask.name) }));
-  for (const { ask, lock } of asked) {
-    if (isIdle(lock) || lock.permits === ask.permits) continue;
-    return { kind: 'shape', name: ask.name, present: lock.permits, asked: ask.permits };
+  for (const { name, permits } of command.locks) {
+    const lock = draft.lock(name);
+    if (isIdle(lock) || lock.permits === permits) continue;
+    return { kind: 'shape', name, present: lock.permits, asked: permits };
   }
 
-  const blocked = asked.find(({ ask, lock }) => !mayEnterNow(lock, ask, command.barging));
+  const blocked = command.locks.find((ask) => !mayEnterNow(draft.lock(ask.name), ask, command.barging));
   if (blocked === undefined) return letIn(draft, command);
   if (!command.wait) {
-    const { name, holders, waiting } = blocked.lock;
+    const { name, holders, waiting } = draft.lock(blocked.name);
     return { kind: 'held', name, holders, waiting };
   }
-  const full = asked.find(({ lock }) => lock.waiting >= draft.surroundings.maxWaiters);
-  if (full !== undefined)
-    return { kind: 'queueFull', name: full.lock.name, limit: draft.surroundings.maxWaiters };
+  const { maxWaiters } = draft.surroundings;
+  const full = command.locks.find(({ name }) => draft.lock(name).waiting >= maxWaiters);
+  if (full !== undefined) return { kind: 'queueFull', name: full.name, limit: maxWaiters };
   return queue(draft, command);
 }
 
@@ -42,7 +42,7 @@ function letIn(draft: Draft, command: AcquireCommand): AcquireOutcome {
   const grants = command.locks.map(({ name, mode, permits }) => {
     const lock = draft.lock(name);
     lock.permits = permits;
-    return enter(lock, { ...command, mode });
+    return enter(lock, command, mode);
   });
   const { inbox, lockDelayMs } = command;
   draft.putRequest(command, {
@@ -79,7 +79,12 @@ function queue(draft: Draft, command: AcquireCommand): AcquireOutcome {
 }
 
 function requested(command: AcquireCommand, tickets: ReadonlyMap<string, number> | null): RequestedLock[] {
-  return command.locks.map((ask) => ({ ...ask, ticket: tickets?.get(ask.name) ?? null }));
+  return command.locks.map(({ name, mode, permits }) => ({
+    name,
+    mode,
+    permits,
+    ticket: tickets?.get(name) ?? null,
+  }));
 }
 
 /** The same acquire once more (S5): the same grant, the same place in the queue, or the claim of a waiter. */

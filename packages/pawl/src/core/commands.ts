@@ -1,4 +1,5 @@
 import type { Token } from '../token.ts';
+import { requestKey } from './names.ts';
 import type { Holder, Mode, Owner } from './records.ts';
 
 /** One lock that an acquire asks for. `permits` is the size of a semaphore, or `null` for a lock. */
@@ -14,8 +15,13 @@ export interface RequestId {
   readonly request: string;
 }
 
+/** A request, with the key of its record where that was made before. */
+export interface KeyedRequest extends RequestId {
+  readonly key?: string;
+}
+
 /** Asks for one lock, or several at once, all or nothing. */
-export interface AcquireCommand extends RequestId {
+export interface AcquireCommand extends KeyedRequest {
   readonly kind: 'acquire';
   readonly locks: readonly AskedLock[];
   /** Whether to queue where the lock is not free. */
@@ -27,7 +33,7 @@ export interface AcquireCommand extends RequestId {
 }
 
 /** Gives all locks of a request back. */
-export interface ReleaseCommand extends RequestId {
+export interface ReleaseCommand extends KeyedRequest {
   readonly kind: 'release';
   readonly names: readonly string[];
   /** The tokens that were granted, one for each name: an old grant's release never touches a newer holder (S4). */
@@ -37,7 +43,7 @@ export interface ReleaseCommand extends RequestId {
 }
 
 /** Ends an acquire whose caller gave up: leaves the queue, or gives the grant back if that won the race (S6). */
-export interface CancelCommand extends RequestId {
+export interface CancelCommand extends KeyedRequest {
   readonly kind: 'cancel';
   readonly names: readonly string[];
   /** Of the node that cancels: another at which the request waits is told. */
@@ -64,7 +70,7 @@ export interface BreakCommand extends RequestId {
 }
 
 /** Moves a grant, token and all, to another session and request. */
-export interface TransferCommand extends RequestId {
+export interface TransferCommand extends KeyedRequest {
   readonly kind: 'transfer';
   readonly names: readonly string[];
   readonly tokens: readonly Token[];
@@ -171,8 +177,13 @@ export function namesOf(command: Command): readonly string[] {
   }
 }
 
+/** Where the record of a request stands. */
+export function keyOf({ session, request, key }: KeyedRequest): string {
+  return key ?? requestKey(session, request);
+}
+
 /** The requests whose records a command reads and may write. */
-export function requestsOf(command: Command): readonly RequestId[] {
+export function requestsOf(command: Command): readonly KeyedRequest[] {
   if (command.kind === 'promote') return [];
   return command.kind === 'transfer' ? [command, command.to] : [command];
 }

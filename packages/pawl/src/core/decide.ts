@@ -1,6 +1,6 @@
 import { acquire } from './acquire.ts';
 import type { Command, Outcome } from './commands.ts';
-import { Draft, type Loaded, type Surroundings } from './draft.ts';
+import { Draft, type Known, type Loaded, type Surroundings } from './draft.ts';
 import { admit } from './holders.ts';
 import { breakHold, bury, cancel, release } from './leave.ts';
 import type { Version } from './records.ts';
@@ -18,7 +18,7 @@ export interface Decision {
   /** Ended sessions that are first in a queue and have to be buried for it to go on. */
   readonly inTheWay: readonly string[];
   /** What the records of all that was touched are once the write was committed at this version. */
-  readonly after: (version: Version) => Loaded;
+  readonly after: (version: Version) => Known;
   /** If not empty, the decision is void: load these locks too and decide again. */
   readonly missing: readonly string[];
 }
@@ -36,10 +36,10 @@ export function decide(loaded: Loaded, commands: readonly Command[], surrounding
   return {
     write: draft.toWrite(),
     outcomes,
-    unfinished: [...draft.unfinished],
-    inTheWay: [...draft.inTheWay],
+    unfinished: draft.unfinished,
+    inTheWay: draft.inTheWay,
     after: (version) => draft.after(version),
-    missing: [...draft.missing],
+    missing: draft.missing,
   };
 }
 

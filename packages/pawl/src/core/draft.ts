@@ -1,5 +1,5 @@
-import type { News, RequestId } from './commands.ts';
-import { lockKey, requestKey, waitKey } from './names.ts';
+import { type KeyedRequest, keyOf, type News } from './commands.ts';
+import { lockKey, waitKey } from './names.ts';
 import { encodeNews } from './news.ts';
 import {
   encodeLock,
@@ -29,8 +29,14 @@ export interface LoadedRequest {
 /** What the commands of one decision read: all locks and requests they name, from one snapshot of the store. */
 export interface Loaded {
   readonly locks: ReadonlyMap<string, LoadedLock>;
-  /** By {@link requestKey}. */
+  /** By {@link keyOf} the request. */
   readonly requests: ReadonlyMap<string, LoadedRequest>;
+}
+
+/** What is known of some locks and requests, each named once, as in {@link Loaded}. */
+export interface Known {
+  readonly locks: Iterable<readonly [string, LoadedLock]>;
+  readonly requests: Iterable<readonly [string, LoadedRequest]>;
 }
 
 /** What is true around the decision: the core knows no clock and no network. */
@@ -55,17 +61,20 @@ export interface DraftLock {
   changed: boolean;
 }
 
+const IDLE: LockRecord = { permits: null, holders: [], nextTicket: 0, waiting: 0, nextShared: 0 };
+const NOTHING: LoadedLock = { version: null, record: null, head: [] };
+
 /** The working copy on which commands are decided, and out of which the one conditional write comes. */
 export class Draft {
   readonly surroundings: Surroundings;
   /** Waiters that were let in. */
   admitted = 0;
   /** Locks whose queue may go on entering: beyond what was loaded, or beyond what one decision lets in. */
-  readonly unfinished = new Set<string>();
+  readonly unfinished: string[] = [];
   /** Ended sessions that are first in a queue: bury them, so that the next can enter. */
-  readonly inTheWay = new Set<string>();
+  readonly inTheWay: string[] = [];
   /** Locks that turned out to be needed but were not loaded: load them too and decide again. */
-  readonly missing = new Set<string>();
+  readonly missing: string[] = [];
   readonly #loaded: Loaded;
   readonly #locks = new Map<string, DraftLock>();
   readonly #requests = new Map<string, RequestRecord | null>();
@@ -82,17 +91,19 @@ export class Draft {
   lock(name: string): DraftLock {
     let lock = this.#locks.get(name);
     if (lock === undefined) {
-      if (!this.#loaded.locks.has(name)) this.missing.add(name);
-      const { version, record, head } = this.#loadedLock(name);
+      const loaded = this.#loaded.locks.get(name);
+      if (loaded === undefined) this.missing.push(name);
+      const { version, record, head } = loaded ?? NOTHING;
+      const { permits, holders, nextTicket, waiting, nextShared } = record ?? IDLE;
       lock = {
         name,
         version,
-        permits: record?.permits ?? null,
-        holders: record?.holders ?? [],
+        permits,
+        holders,
         queue: head,
-        nextTicket: record?.nextTicket ?? 0,
-        waiting: record?.waiting ?? 0,
-        nextShared: record?.nextShared ?? 0,
+        nextTicket,
+        waiting,
+        nextShared,
         changed: false,
       };
       this.#locks.set(name, lock);
@@ -100,22 +111,22 @@ export class Draft {
     return lock;
   }
 
-  request(id: RequestId): RequestRecord | null {
-    const key = requestKey(id.session, id.request);
+  request(id: KeyedRequest): RequestRecord | null {
+    const key = keyOf(id);
     const changed = this.#requests.get(key);
     return changed === undefined ? (this.#loaded.requests.get(key)?.record ?? null) : changed;
   }
 
   /** Writes a request's record. Only for a live session: a record of an ended one would never be cleaned up. */
-  putRequest(id: RequestId, record: RequestRecord): void {
-    this.#requests.set(requestKey(id.session, id.request), record);
+  putRequest(id: KeyedRequest, record: RequestRecord): void {
+    this.#requests.set(keyOf(id), record);
     this.#alive.add(id.session);
   }
 
   /** Deletes a request's record, and what is remembered only as long as it is. */
-  deleteRequest(id: RequestId): void {
+  deleteRequest(id: KeyedRequest): void {
     for (const key of this.request(id)?.breaks ?? []) this.#setEntry(key, null);
-    this.#requests.set(requestKey(id.session, id.request), null);
+    this.#requests.set(keyOf(id), null);
   }
 
   putEntry(key: string, value: string): void {
@@ -145,6 +156,16 @@ export class Draft {
     lock.changed = true;
   }
 
+  /** More of the queue may enter than this decision can let in. */
+  goOnLater({ name }: DraftLock): void {
+    if (!this.unfinished.includes(name)) this.unfinished.push(name);
+  }
+
+  /** The session has ended and is first in a queue. */
+  bury(session: string): void {
+    if (!this.inTheWay.includes(session)) this.inTheWay.push(session);
+  }
+
   requireAlive(session: string): void {
     this.#alive.add(session);
   }
@@ -170,14 +191,14 @@ export class Draft {
   }
 
   /** What the records are once the write was committed at `version`. */
-  after(version: Version): Loaded {
-    const locks = new Map<string, LoadedLock>();
+  after(version: Version): Known {
+    const locks: [string, LoadedLock][] = [];
     for (const [name, lock] of this.#locks)
-      locks.set(name, lock.changed ? stateAt(lock, version) : this.#loadedLock(name));
-    const requests = new Map(this.#loaded.requests);
-    for (const [key, record] of this.#requests) {
-      requests.set(key, { version: record === null ? null : version, record });
-    }
+      locks.push([name, lock.changed ? stateAt(lock, version) : this.#loadedLock(name)]);
+    const requests: [string, LoadedRequest][] = [];
+    for (const each of this.#loaded.requests) if (!this.#requests.has(each[0])) requests.push(each);
+    for (const [key, record] of this.#requests)
+      requests.push([key, { version: record === null ? null : version, record }]);
     return { locks, requests };
   }
 
@@ -187,7 +208,7 @@ export class Draft {
   }
 
   #loadedLock(name: string): LoadedLock {
-    return this.#loaded.locks.get(name) ?? { version: null, record: null, head: [] };
+    return this.#loaded.locks.get(name) ?? NOTHING;
   }
 
   #guards(): Guard[] {
@@ -199,9 +220,9 @@ export class Draft {
 }
 
 /** The record to store, or `null` where the lock is idle: an idle lock leaves nothing behind. */
-function recordOf(lock: DraftLock): LockRecord | null {
-  if (lock.holders.length === 0 && lock.waiting === 0) return null;
-  const { permits, holders, nextTicket, waiting, nextShared } = lock;
+function recordOf(lock: DraftLock, holders = lock.holders): LockRecord | null {
+  if (holders.length === 0 && lock.waiting === 0) return null;
+  const { permits, nextTicket, waiting, nextShared } = lock;
   return { permits, holders, nextTicket, waiting, nextShared };
 }
 
@@ -212,10 +233,9 @@ function encodeDraftLock(lock: DraftLock): string | null {
 
 /** As it would be read back: grants of this very commit have its version as their token. */
 function stateAt(lock: DraftLock, version: Version): LoadedLock {
-  const record = recordOf(lock);
-  if (record === null) return { version: null, record, head: [] };
-  const holders = record.holders.map((holder) =>
+  const holders = lock.holders.map((holder) =>
     holder.token === undefined ? { ...holder, token: version } : holder,
   );
-  return { version, record: { ...record, holders }, head: lock.queue };
+  const record = recordOf(lock, holders);
+  return record === null ? NOTHING : { version, record, head: lock.queue };
 }

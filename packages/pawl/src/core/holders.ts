@@ -23,7 +23,7 @@ export function hasRoom(lock: DraftLock, mode: Mode): boolean {
 }
 
 /** Who is let in, with what a holder's record needs. */
-export type Entrant = Pick<Holder, 'session' | 'request' | 'mode' | 'owner' | 'inbox' | 'lockDelayMs'>;
+export type Entrant = Pick<Holder, 'session' | 'request' | 'owner' | 'inbox' | 'lockDelayMs'>;
 
 /**
  * Lets `entrant` hold the lock. The caller has made sure that there is room.
@@ -32,8 +32,8 @@ export type Entrant = Pick<Holder, 'session' | 'request' | 'mode' | 'owner' | 'i
  * permit of a semaphore has its own sequence of tokens, and shared holders all have the token of their run, which is
  * that of the first to enter.
  */
-export function enter(lock: DraftLock, entrant: Entrant): Grant {
-  const { session, request, mode, owner, inbox, lockDelayMs } = entrant;
+export function enter(lock: DraftLock, entrant: Entrant, mode: Mode): Grant {
+  const { session, request, owner, inbox, lockDelayMs } = entrant;
   const first = lock.holders[0];
   const joinsRun = lock.permits === null && first !== undefined;
   const slot = lock.permits !== null ? lowestFreeSlot(lock) : mode === 'shared' ? lock.nextShared : 0;
@@ -75,12 +75,12 @@ export function admit(draft: Draft, lock: DraftLock): void {
   while (lock.waiting > 0) {
     const first = lock.queue[0];
     if (first === undefined) {
-      draft.unfinished.add(lock.name);
+      draft.goOnLater(lock);
       return;
     }
     if (!hasRoom(lock, first.mode)) return;
     if (draft.surroundings.ended.has(first.session)) {
-      draft.inTheWay.add(first.session);
+      draft.bury(first.session);
       return;
     }
     const to = { session: first.session, request: first.request };
@@ -89,12 +89,12 @@ export function admit(draft: Draft, lock: DraftLock): void {
       return;
     }
     if (draft.admitted === MAX_ADMITTED) {
-      draft.unfinished.add(lock.name);
+      draft.goOnLater(lock);
       return;
     }
     draft.admitted += 1;
     draft.dequeue(lock, first.ticket);
-    const grant = enter(lock, first);
+    const grant = enter(lock, first, first.mode);
     const requested: RequestedLock = {
       name: lock.name,
       mode: first.mode,

@@ -5,6 +5,7 @@ import type {
   BuryOutcome,
   CancelCommand,
   CancelOutcome,
+  KeyedRequest,
   ReleaseCommand,
   ReleaseOutcome,
   RequestId,
@@ -117,7 +118,7 @@ function admitAfter(draft: Draft, known: RequestRecord | null): void {
 
 function finish(
   draft: Draft,
-  id: RequestId,
+  id: KeyedRequest,
   known: Pick<RequestRecord, 'locks' | 'breaks'> | null,
   how: RequestRecord['how'],
   forget: boolean,

@@ -4,7 +4,9 @@ import { isNews } from './record-shapes.ts';
 import type { Version } from './records.ts';
 
 export function encodeNews(news: News): string {
-  return JSON.stringify(news, (_key, value) => (typeof value === 'bigint' ? value.toString() : value));
+  if (news.kind !== 'granted') return JSON.stringify(news);
+  const grants = news.grants.map((grant) => ({ ...grant, token: grant.token?.toString() }));
+  return JSON.stringify({ ...news, grants });
 }
 
 /**

@@ -92,6 +92,8 @@ export interface BreakRecord {
 }
 
 export function encodeLock(record: LockRecord): string {
+  // A new grant has no token yet, and most locks have no other: then there is nothing to write as text.
+  if (record.holders.every((holder) => holder.token === undefined)) return JSON.stringify(record);
   const holders = record.holders.map((holder) => ({ ...holder, token: holder.token?.toString() }));
   return JSON.stringify({ ...record, holders });
 }

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { type Clock, sleep } from '../clock.ts';
 import type { Command, Outcome, OutcomeOf } from '../core/commands.ts';
 import { type Decision, decide } from '../core/decide.ts';
-import type { Loaded, LoadedRequest } from '../core/draft.ts';
+import type { Loaded, LoadedRequest, Surroundings } from '../core/draft.ts';
 import type { CommitResult, Engine, Version } from '../engines/engine.ts';
 import { ClosedError, EngineUnavailableError, InvalidArgumentError } from '../errors.ts';
 import { CommandQueue } from './command-queue.ts';
@@ -55,7 +55,9 @@ const ENDED_MEMORY = 10_000;
  */
 export class Committer {
   readonly #options: CommitterOptions;
+  readonly #maxGuards: number;
   readonly #ended = new Set<string>();
+  readonly #surroundings: Surroundings;
   readonly #lastKnown = new LastKnown(HEAD_WINDOW);
   readonly #queue = new CommandQueue<Submitted>();
   #pumping = false;
@@ -63,6 +65,8 @@ export class Committer {
 
   constructor(options: CommitterOptions) {
     this.#options = options;
+    this.#maxGuards = options.engine.maxGuards ?? Number.POSITIVE_INFINITY;
+    this.#surroundings = { ended: this.#ended, maxWaiters: options.maxWaiters };
   }
 
   /** Resolves once the outcome is committed. */
@@ -218,8 +222,7 @@ export class Committer {
     try {
       const decision = this.#decide(group, partOf(loaded, group));
       if (decision.missing.length === 0) {
-        const { maxGuards = Number.POSITIVE_INFINITY } = this.#options.engine;
-        if (group.length === 1 || (decision.write?.guards.length ?? 0) <= maxGuards)
+        if (group.length === 1 || (decision.write?.guards.length ?? 0) <= this.#maxGuards)
           return { group, decision };
         // More than the store takes at once: the later half rides on the next commit.
         const half = Math.ceil(group.length / 2);
@@ -236,16 +239,11 @@ export class Committer {
   }
 
   #decide(group: readonly Submitted[], loaded: Loaded): Decision {
-    const surroundings = { ended: this.#ended, maxWaiters: this.#options.maxWaiters };
     return decide(
       loaded,
       group.map((item) => item.command),
-      surroundings,
+      this.#surroundings,
     );
-  }
-
-  get #maxGuards(): number {
-    return this.#options.engine.maxGuards ?? Number.POSITIVE_INFINITY;
   }
 
   #finish({ group, decision }: Plan, version: Version): void {

@@ -1,5 +1,4 @@
-import { type Command, namesOf, requestsOf } from '../core/commands.ts';
-import { requestKey } from '../core/names.ts';
+import { type Command, keyOf, namesOf, requestsOf } from '../core/commands.ts';
 
 /** What deciding a command has to load, and may write. */
 export interface Touch {
@@ -16,12 +15,11 @@ export interface Pending {
 }
 
 /** @param furtherNames locks that an attempt found to be needed besides those the command names. */
-export function touchOf(command: Command, furtherNames: Iterable<string> = []): Touch {
+export function touchOf(command: Command, furtherNames: readonly string[] = []): Touch {
   const named = namesOf(command);
-  const further = [...furtherNames];
   return {
-    names: further.length === 0 && named.length < 2 ? named : [...new Set([...named, ...further])],
-    requestKeys: requestsOf(command).map((id) => requestKey(id.session, id.request)),
+    names: furtherNames.length === 0 && named.length < 2 ? named : [...new Set([...named, ...furtherNames])],
+    requestKeys: requestsOf(command).map(keyOf),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Loaded, LoadedLock, LoadedRequest } from '../core/draft.ts';
+import type { Known, Loaded, LoadedLock, LoadedRequest } from '../core/draft.ts';
 import type { Pending } from './grouping.ts';
 
 /** So many locks, and as many requests, are remembered; what drops out is read again. */
@@ -49,7 +49,7 @@ export class LastKnown {
   }
 
   /** Remembers what a commit left behind. */
-  note({ locks, requests }: Loaded): void {
+  note({ locks, requests }: Known): void {
     for (const [name, lock] of locks) {
       const head = lock.head.length > this.#headWindow ? lock.head.slice(0, this.#headWindow) : lock.head;
       remember(this.#locks, name, lock.record === null ? undefined : { ...lock, head });
@@ -59,12 +59,12 @@ export class LastKnown {
   }
 
   /** What was known of these was wrong. */
-  doubt({ locks, requests }: Loaded): void {
-    for (const name of locks.keys()) {
+  doubt({ locks, requests }: Known): void {
+    for (const [name] of locks) {
       this.#locks.delete(name);
       remember(this.#doubts, name, DOUBTS);
     }
-    for (const key of requests.keys()) this.#requests.delete(key);
+    for (const [key] of requests) this.#requests.delete(key);
   }
 
   #lock(name: string, guess: boolean): LoadedLock | undefined {

@@ -2,10 +2,12 @@ import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
 import type {
   AcquireCommand,
+  AcquireOutcome,
   AskedLock,
   BreakOutcome,
   CancelOutcome,
   Grant,
+  KeyedRequest,
   ReleaseOutcome,
   RequestId,
 } from '../core/commands.ts';
@@ -15,7 +17,7 @@ import { decodeRequest, type Owner, type Version } from '../core/records.ts';
 import type { Engine, EngineGuarantees } from '../engines/engine.ts';
 import { SessionEndedError } from '../errors.ts';
 import type { Token } from '../token.ts';
-import { Committer } from './committer.ts';
+import { Committer, type Decided } from './committer.ts';
 import { findHolder, inspectLock, listLocks, positionOf } from './inspection.ts';
 import type {
   AcquireAnswer,
@@ -112,34 +114,39 @@ export class LockNode implements LockService {
     await this.#undertaker.bury(session);
   }
 
-  async acquire(id: RequestId, locks: readonly AskedLock[], options: AcquireOptions): Promise<AcquireAnswer> {
-    const command: AcquireCommand = { kind: 'acquire', ...idOf(id), locks, ...options, inbox: this.#inbox };
-    if (options.wait) this.#waitingRoom.add(command);
-    let queued = false;
-    try {
-      const { outcome, version } = await this.#committer.submit(command);
-      queued = outcome.kind === 'queued';
+  acquire(id: RequestId, locks: readonly AskedLock[], options: AcquireOptions): Promise<AcquireAnswer> {
+    const keyed = withKey(id);
+    const { wait, owner, lockDelayMs, barging } = options;
+    const inbox = this.#inbox;
+    const command = { kind: 'acquire', ...keyed, locks, wait, owner, inbox, lockDelayMs, barging } as const;
+    if (wait) this.#waitingRoom.add(command);
+    const decided = ({ outcome, version }: Decided<AcquireOutcome>): AcquireAnswer => {
+      if (outcome.kind !== 'queued') this.#waitingRoom.remove(command);
       return outcome.kind === 'granted'
         ? { kind: 'granted', grants: this.#withTokens(outcome.grants, version) }
         : outcome;
-    } finally {
-      if (!queued) this.#waitingRoom.remove(id);
-    }
+    };
+    const failed = (error: unknown) => {
+      this.#waitingRoom.remove(command);
+      throw error;
+    };
+    return this.#committer.submit<AcquireCommand>(command).then(decided, failed);
   }
 
-  async release(
+  release(
     id: RequestId,
     grants: readonly { name: string; token: Token }[],
     forget: boolean,
   ): Promise<ReleaseOutcome> {
     const { names, tokens } = namesAndTokens(grants);
-    return (await this.#committer.submit({ kind: 'release', ...idOf(id), names, tokens, forget })).outcome;
+    return this.#committer.submit({ kind: 'release', ...withKey(id), names, tokens, forget }).then(outcomeOf);
   }
 
   async cancel(id: RequestId, names: readonly string[], forget: boolean): Promise<CancelOutcome> {
-    this.#waitingRoom.remove(id);
+    const keyed = withKey(id);
+    this.#waitingRoom.remove(keyed);
     const inbox = this.#inbox;
-    return (await this.#committer.submit({ kind: 'cancel', ...idOf(id), names, inbox, forget })).outcome;
+    return (await this.#committer.submit({ kind: 'cancel', ...keyed, names, inbox, forget })).outcome;
   }
 
   async transfer(
@@ -153,7 +160,7 @@ export class LockNode implements LockService {
     const inbox = this.#inbox;
     const { outcome, version } = await this.#committer.submit({
       kind: 'transfer',
-      ...idOf(from),
+      ...withKey(from),
       names,
       tokens,
       to,
@@ -254,8 +261,13 @@ export class LockNode implements LockService {
   }
 }
 
-function idOf({ session, request }: RequestId): RequestId {
-  return { session, request };
+function outcomeOf<O>({ outcome }: Decided<O>): O {
+  return outcome;
+}
+
+/** The key is made once, however often it is looked up until the request is decided. */
+function withKey({ session, request }: RequestId): KeyedRequest {
+  return { session, request, key: requestKey(session, request) };
 }
 
 function namesAndTokens(grants: readonly { name: string; token: Token }[]): {

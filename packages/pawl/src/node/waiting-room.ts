@@ -1,5 +1,12 @@
 import type { Clock, Timer } from '../clock.ts';
-import type { AcquireCommand, Grant, News, RequestId } from '../core/commands.ts';
+import {
+  type AcquireCommand,
+  type Grant,
+  type KeyedRequest,
+  keyOf,
+  type News,
+  type RequestId,
+} from '../core/commands.ts';
 import { lockKey, waitPrefix } from '../core/names.ts';
 import { decodeLock, decodeWaiter } from '../core/records.ts';
 import type { Engine } from '../engines/engine.ts';
@@ -33,7 +40,7 @@ export class WaitingRoom {
     this.#poll();
   }
 
-  remove(id: RequestId): void {
+  remove(id: KeyedRequest): void {
     this.#waiters.delete(keyOf(id));
   }
 
@@ -103,8 +110,4 @@ export class WaitingRoom {
       ];
     });
   }
-}
-
-function keyOf(id: RequestId): string {
-  return `${id.session}/${id.request}`;
 }

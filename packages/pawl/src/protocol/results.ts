@@ -1,5 +1,12 @@
 import type { BreakOutcome, CancelOutcome, ReleaseOutcome } from '../core/commands.ts';
-import type { AcquireAnswer, KeepAliveAnswer, LockState, TransferAnswer } from '../node/service.ts';
+import type {
+  AcquireAnswer,
+  GrantedLock,
+  KeepAliveAnswer,
+  LockState,
+  SessionEvent,
+  TransferAnswer,
+} from '../node/service.ts';
 import { checkAnswer } from './answer-shapes.ts';
 import type { Method } from './calls.ts';
 import { readGrant, readState } from './states.ts';
@@ -35,12 +42,26 @@ export type ResultOf<M extends Method> = Results[M];
 export function writeReply(number: number, result: Results[Method]): string {
   if (typeof result !== 'object' || result === null) return JSON.stringify({ id: number, result });
   // The common answers are written without a replacer, which is called for every value.
-  if ('grants' in result) {
-    const grants = result.grants.map((grant) => ({ ...grant, token: grant.token.toString() }));
-    return JSON.stringify({ id: number, result: { kind: result.kind, grants } });
-  }
+  if ('grants' in result)
+    return `{"id":${number},"result":{"kind":"${result.kind}","grants":${writeGrants(result.grants)}}}`;
   if ('kind' in result) return JSON.stringify({ id: number, result: withoutStrangers(result) });
   return JSON.stringify({ id: number, result }, tokenAsText);
+}
+
+/** Writes what a session's holder is told as JSON. */
+export function writeEvent(session: string, event: SessionEvent): string {
+  const { kind, ...told } = event;
+  if (event.kind !== 'granted') return JSON.stringify({ event: kind, session, ...told });
+  const id = `"session":${JSON.stringify(session)},"request":${JSON.stringify(event.request)}`;
+  return `{"event":"granted",${id},"grants":${writeGrants(event.grants)}}`;
+}
+
+function writeGrants(grants: readonly GrantedLock[]): string {
+  const each = grants.map(({ name, mode, slot, token, sequencer }) => {
+    const signed = sequencer === undefined ? '' : `,"sequencer":${JSON.stringify(sequencer)}`;
+    return `{"name":${JSON.stringify(name)},"mode":"${mode}","slot":${slot},"token":"${token}"${signed}}`;
+  });
+  return `[${each.join(',')}]`;
 }
 
 /** For `JSON.stringify`: tokens are decimal strings in JSON. */

@@ -6,7 +6,7 @@ import { writeError } from '../protocol/errors.ts';
 import { Outbox } from '../protocol/outbox.ts';
 import { readCall } from '../protocol/read-call.ts';
 import { readFrame } from '../protocol/read-frame.ts';
-import { type ResultOf, tokenAsText, writeReply } from '../protocol/results.ts';
+import { type ResultOf, writeEvent, writeReply } from '../protocol/results.ts';
 import { CLOSE_CODES, type Transport } from '../protocol/transport.ts';
 import { FairShare } from './fair-share.ts';
 import type { Counter } from './metrics/metric.ts';
@@ -248,9 +248,8 @@ export class Connection {
     this.#subscriptions.set(session, stop);
   }
 
-  #tell(session: string, { kind, ...told }: SessionEvent): void {
-    if (this.#closed) return;
-    this.#outbox.post(JSON.stringify({ event: kind, session, ...told }, tokenAsText));
+  #tell(session: string, event: SessionEvent): void {
+    if (!this.#closed) this.#outbox.post(writeEvent(session, event));
   }
 
   #refuse(id: number, error: unknown): void {

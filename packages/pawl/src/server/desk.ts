@@ -112,29 +112,33 @@ export class Desk {
     return null;
   }
 
-  async #acquire(principal: Principal, { id, locks, options }: CallOf<'acquire'>): Promise<AcquireAnswer> {
+  #acquire(principal: Principal, { id, locks, options }: CallOf<'acquire'>): Promise<AcquireAnswer> {
     const { service, sessions } = this.#options;
     for (const { name } of locks) principal.require('acquire', name);
     if (options.lockDelayMs > 0) this.#checkTtl('lockDelayMs', options.lockDelayMs);
     const isNew = sessions.asked(id, locks.length);
-    const answer = await service.acquire(id, locks, options).catch((error: unknown) => {
+    const answered = (answer: AcquireAnswer) => {
+      if (answer.kind === 'granted' || answer.kind === 'queued') sessions.use(id.session);
+      else if (answer.kind === 'sessionEnded') sessions.ended(id.session);
+      else if (answer.kind !== 'mismatch') sessions.over(id);
+      return answer;
+    };
+    const failed = (error: unknown) => {
       // What surely did not happen neither holds nor waits.
       if (isNew && isPawlError(error) && error.outcome === 'definite') sessions.over(id);
       throw error;
-    });
-    if (answer.kind === 'granted' || answer.kind === 'queued') sessions.use(id.session);
-    else if (answer.kind === 'sessionEnded') sessions.ended(id.session);
-    else if (answer.kind !== 'mismatch') sessions.over(id);
-    return answer;
+    };
+    return service.acquire(id, locks, options).then(answered, failed);
   }
 
-  async #release(principal: Principal, call: CallOf<'release'>): Promise<ResultOf<'release'>> {
+  #release(principal: Principal, call: CallOf<'release'>): Promise<ResultOf<'release'>> {
     const { service, sessions } = this.#options;
     for (const { name } of call.grants) principal.require('acquire', name);
-    const outcome = await service.release(call.id, call.grants, call.forget);
-    if (outcome.kind === 'released') sessions.use(call.id.session);
-    sessions.over(call.id, !call.forget);
-    return outcome;
+    return service.release(call.id, call.grants, call.forget).then((outcome) => {
+      if (outcome.kind === 'released') sessions.use(call.id.session);
+      sessions.over(call.id, !call.forget);
+      return outcome;
+    });
   }
 
   async #cancel(call: CallOf<'cancel'>): Promise<ResultOf<'cancel'>> {

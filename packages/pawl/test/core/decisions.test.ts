@@ -55,7 +55,7 @@ describe('the write', () => {
     const result = world.store.commit(write, world.nowMs);
     if (result.kind !== 'committed') throw new Error(`It was to be committed, and met ${result.kind}.`);
     const left = after(result.version);
-    expect(left.locks).toEqual(world.load([command]).locks);
+    expect(new Map(left.locks)).toEqual(world.load([command]).locks);
     for (const [key, { version, record }] of left.requests) {
       const entry = world.store.read({ keys: [key], ranges: [] }).entries.get(key);
       expect(version).toBe(entry?.version ?? null);

@@ -46,11 +46,10 @@ export class MeasuredService implements LockService {
     return this.#depth;
   }
 
-  async acquire(id: RequestId, locks: readonly AskedLock[], options: AcquireOptions): Promise<AcquireAnswer> {
+  acquire(id: RequestId, locks: readonly AskedLock[], options: AcquireOptions): Promise<AcquireAnswer> {
     const fromMs = this.#clock.monotonicMs();
     if (options.wait) this.#note(id, fromMs);
-    try {
-      const answer = await this.#service.acquire(id, locks, options);
+    const answered = (answer: AcquireAnswer) => {
       if (answer.kind === 'queued') {
         this.#metrics.waits.add();
         return answer;
@@ -61,18 +60,21 @@ export class MeasuredService implements LockService {
         this.#granted(locks.length, fromMs);
       } else this.#metrics.refused.add(1, REFUSALS[answer.kind]);
       return answer;
-    } catch (error) {
+    };
+    const failed = (error: unknown) => {
       this.#settled(id);
       throw error;
-    }
+    };
+    return this.#service.acquire(id, locks, options).then(answered, failed);
   }
 
-  async release(...[id, grants, forget]: Parameters<LockService['release']>) {
+  release(...[id, grants, forget]: Parameters<LockService['release']>) {
     const nowMs = this.#clock.monotonicMs();
     for (const { name } of grants) this.#noteRelease(name, nowMs);
-    const outcome = await this.#service.release(id, grants, forget);
-    if (outcome.kind === 'released') this.#metrics.endings.add(grants.length, 'released');
-    return outcome;
+    return this.#service.release(id, grants, forget).then((outcome) => {
+      if (outcome.kind === 'released') this.#metrics.endings.add(grants.length, 'released');
+      return outcome;
+    });
   }
 
   async cancel(...[id, names, forget]: Parameters<LockService['cancel']>) {
