@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -40,12 +40,15 @@ export class Bench {
     return join(this.folder, 'locks.db');
   }
 
-  /** The processes that were started for this test and have not ended: they inherited its database. Linux only. */
+  /**
+   * The processes that were started for this test and have not ended: they inherited its database, or are at work in its directory, as a Redis
+   * is, which writes its title over its environment. Linux only.
+   */
   processes(): number[] {
     if (!existsSync('/proc/self/environ')) return [];
     return readdirSync('/proc')
       .map(Number)
-      .filter((pid) => pid > 0 && environmentOf(pid).includes(this.folder));
+      .filter((pid) => pid > 0 && (environmentOf(pid) + workplaceOf(pid)).includes(this.folder));
   }
 
   path(name: string): string {
@@ -124,6 +127,15 @@ export class Running {
 function environmentOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+/** Empty for a process that has ended. */
+function workplaceOf(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
   } catch {
     return '';
   }

@@ -122,6 +122,8 @@ describe('ended early', () => {
     const running = bench.start(['torture', '--target', 'redis'], { TMPDIR: bench.folder });
     // The command, its server, and three workers with the fence and three without it.
     while (bench.processes().length < 8) await sleep(20);
+    // And they are at work.
+    await sleep(1000);
     running.child.kill('SIGTERM');
     expect((await running.ended).code).toBe(143);
     while (bench.processes().length > 0) await sleep(10);

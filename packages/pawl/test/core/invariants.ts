@@ -1,5 +1,5 @@
 import { BREAK_PREFIX, LOCK_PREFIX, nameOfKey, requestOfKey } from '../../src/core/names.ts';
-import { decodeRequest, type Holder } from '../../src/core/records.ts';
+import { decodeRequest, type Holder, type RequestRecord } from '../../src/core/records.ts';
 import type { World } from './world.ts';
 
 /** A promise that was broken. */
@@ -20,6 +20,8 @@ export class Watcher {
   /** Holders of the step before. */
   #held = new Set<string>();
   #waiting = new Map<string, number>();
+  /** The records of requests as they were read last. */
+  readonly #requests = new Map<string, { readonly value: string; readonly record: RequestRecord }>();
 
   constructor(world: World) {
     this.#world = world;
@@ -104,6 +106,15 @@ export class Watcher {
     }
   }
 
+  /** Most records are what they were at the step before. */
+  #request(key: string, value: string): RequestRecord {
+    const known = this.#requests.get(key);
+    if (known?.value === value) return known.record;
+    const record = decodeRequest(key, value);
+    this.#requests.set(key, { value, record });
+    return record;
+  }
+
   /** S6: requests, waiters and holders belong to each other, one to one. */
   #checkRequests(held: ReadonlySet<string>, waiting: ReadonlyMap<string, number>): void {
     const places = new Set<string>();
@@ -111,9 +122,9 @@ export class Watcher {
     const holding = new Set([...held].map((id) => id.slice(0, id.lastIndexOf('/'))));
     for (const { key, value } of this.#world.store.list('req/', 100_000)) {
       if (value.includes('"breaks"'))
-        for (const broken of decodeRequest(key, value).breaks ?? []) breaks.delete(broken);
+        for (const broken of this.#request(key, value).breaks ?? []) breaks.delete(broken);
       if (value.startsWith('{"state":"done"')) continue;
-      const { state, locks } = decodeRequest(key, value);
+      const { state, locks } = this.#request(key, value);
       const session = key.split('/')[1] ?? '';
       for (const { name } of locks) {
         const place = `${session}/${requestOfKey(key)}/${name}`;

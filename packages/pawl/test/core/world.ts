@@ -32,6 +32,8 @@ export class World {
   decided = 0;
   readonly #options: WorldOptions;
   readonly #ended = new Set<string>();
+  /** The records of waiters as they were read last. */
+  readonly #waiters = new Map<string, { readonly value: string; readonly waiter: Waiter }>();
 
   constructor(options: WorldOptions = {}) {
     this.#options = options;
@@ -117,13 +119,22 @@ export class World {
   }
 
   queue(name: string, limit = 100_000): Waiter[] {
-    return this.store.list(waitPrefix(name), limit).map(({ key, value }) => decodeWaiter(key, value));
+    return this.store.list(waitPrefix(name), limit).map(({ key, value }) => this.#waiter(key, value));
   }
 
   request(id: RequestId) {
     const key = requestKey(id.session, id.request);
     const entry = this.store.read({ keys: [key], ranges: [] }).entries.get(key);
     return entry === undefined ? undefined : decodeRequest(key, entry.value);
+  }
+
+  /** Queues are read at every step, and hardly any waiter in them is new. */
+  #waiter(key: string, value: string): Waiter {
+    const known = this.#waiters.get(key);
+    if (known?.value === value) return known.waiter;
+    const waiter = decodeWaiter(key, value);
+    this.#waiters.set(key, { value, waiter });
+    return waiter;
   }
 
   /** @returns the version, or `undefined` on a conflict or an ended session. */
