@@ -16,7 +16,7 @@ export default defineConfig({
     // A process for each worker, not for each file: to load and to warm the code anew took a fifth of the run.
     isolate: false,
     // Much of the time is spent waiting: for servers, for sessions to expire.
-    maxWorkers: 3,
+    maxWorkers: 4,
     // Hundreds of processes are started from the sources; each finds them compiled.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compile', import.meta.url)) },
     // Far more than any needs, since other work may take the machine.
