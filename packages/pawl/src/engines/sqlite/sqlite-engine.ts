@@ -1,4 +1,4 @@
-import { type Clock, turn } from '../../clock.ts';
+import type { Clock } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
 import type {
   CommitResult,
@@ -16,9 +16,9 @@ import { commitOne, type Tables } from './commit.ts';
 import type { Connection } from './connection.ts';
 import { Endings } from './endings.ts';
 import { Entries } from './entries.ts';
-import { isBusy, storeError } from './failures.ts';
 import type { Patience } from './patience.ts';
 import { Sessions } from './sessions.ts';
+import { Snapshots } from './snapshots.ts';
 import { Transactions } from './transactions.ts';
 import { Wakes } from './wakes.ts';
 
@@ -41,7 +41,7 @@ export const sqliteGuarantees: EngineGuarantees = {
 export class SqliteEngine implements Engine {
   readonly guarantees = sqliteGuarantees;
   readonly #connection: Connection;
-  readonly #patience: Patience;
+  readonly #snapshots: Snapshots;
   readonly #tables: Tables;
   readonly #transactions: Transactions;
   readonly #endings: Endings;
@@ -52,7 +52,7 @@ export class SqliteEngine implements Engine {
     const entries = new Entries(db);
     const sessions = new Sessions(db);
     this.#connection = connection;
-    this.#patience = patience;
+    this.#snapshots = new Snapshots({ connection, patience, checkOpen: () => this.#checkOpen() });
     this.#transactions = new Transactions({
       connection,
       clock,
@@ -167,18 +167,7 @@ export class SqliteEngine implements Engine {
 
   async #snapshot<T>(look: () => T): Promise<T> {
     this.#checkOpen();
-    // Whoever reads in a loop must not keep everybody else waiting.
-    await turn();
-    this.#checkOpen();
-    this.#connection.checkFile();
-    return this.#patience.untilFree(() => {
-      this.#checkOpen();
-      try {
-        return this.#connection.read(look);
-      } catch (error) {
-        throw isBusy(error) ? error : storeError(error, this.#connection.where, 'definite');
-      }
-    });
+    return this.#snapshots.take(look);
   }
 
   #checkOpen(): void {
