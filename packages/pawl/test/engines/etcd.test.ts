@@ -4,6 +4,7 @@ import { type EtcdEngineOptions, etcdEngine } from '../../src/engines/etcd/index
 import { LockNode } from '../../src/node/lock-node.ts';
 import { engineConformance } from '../../src/testing/index.ts';
 import { EtcdServer, gateway, haveEtcd } from './etcd-server.ts';
+import { TcpProxy } from '../faults/tcp-proxy.ts';
 import { runDocumented } from './server-tools.ts';
 import { seeEachOther } from './two-clients.ts';
 import { oneReleaseWakesOne } from './wakes.ts';
@@ -72,6 +73,17 @@ describe.skipIf(!have)('one etcd', () => {
     }
     process.off('uncaughtException', onError);
     expect(errors).toEqual([]);
+  });
+
+  it('S3: a session is kept alive through the next member where the one so far cannot be reached', async () => {
+    const proxy = new TcpProxy(server.port(0));
+    const endpoints = [`http://127.0.0.1:${await proxy.listen()}`, ...server.endpoints];
+    const engine = await etcdEngine({ endpoints, prefix: newPrefix() });
+    await engine.openSession('s', 60_000);
+    proxy.set('cut');
+    expect([...(await engine.keepAlive(['s']))]).toEqual(['s']);
+    await engine.close();
+    proxy.close();
   });
 
   it('64 locks at once are one write', async () => {

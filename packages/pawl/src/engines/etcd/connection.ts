@@ -107,38 +107,38 @@ export class EtcdConnection {
       } catch (error) {
         if (error instanceof ClosedError) throw error;
         lastError = error;
-        const aboutToken = isAboutToken(error);
-        const surelyNot: boolean = !sent || aboutToken;
+        const surelyNot: boolean = !sent || isAboutToken(error);
         sent = sent && !surelyNot;
-        if (aboutToken && this.#token !== undefined) this.forgetToken();
-        else if (MOVE_ON.has(codeOf(error))) this.#moveOn(member);
-        else break;
+        if (!this.#turnFrom(member, error)) break;
         if (!surelyNot && !repeatable) break;
       }
     }
     throw unavailable(lastError, sent);
   }
 
-  /** Opens a stream at the current member. @throws EngineUnavailableError where none can be reached. */
+  /** Opens a stream at a member that can be reached. @throws EngineUnavailableError where none can. */
   async stream<Request, Answer>(
     method: Method<Request, Answer>,
   ): Promise<ClientDuplexStream<Request, Answer>> {
-    const member = this.#current;
-    const client = this.#client();
-    try {
-      await this.#reach(client, member);
-      const metadata = await this.#metadata(client);
-      const stream = client.makeBidiStreamRequest(method.path, method.encode, method.decode, metadata);
-      // One that nobody needs any more is cancelled before anybody listens, which is an error too.
-      return stream.on('error', (error) => {
-        if (isAboutToken(error)) this.forgetToken();
-      });
-    } catch (error) {
-      if (error instanceof ClosedError) throw error;
-      this.#token = undefined;
-      this.#moveOn(member);
-      throw unavailable(error, false);
+    let lastError: unknown;
+    for (let turn = 0; turn <= this.#endpoints.length; turn += 1) {
+      const member = this.#current;
+      const client = this.#client();
+      try {
+        await this.#reach(client, member);
+        const metadata = await this.#metadata(client);
+        const stream = client.makeBidiStreamRequest(method.path, method.encode, method.decode, metadata);
+        // One that nobody needs any more is cancelled before anybody listens, which is an error too.
+        return stream.on('error', (error) => {
+          if (isAboutToken(error)) this.forgetToken();
+        });
+      } catch (error) {
+        if (error instanceof ClosedError) throw error;
+        lastError = error;
+        if (!this.#turnFrom(member, error)) break;
+      }
     }
+    throw unavailable(lastError, false);
   }
 
   /** Turns to the next member: the current one, though it can be reached, does not do its work. */
@@ -154,6 +154,14 @@ export class EtcdConnection {
   close(): void {
     this.#closed = true;
     for (const client of this.#clients.values()) client.close();
+  }
+
+  /** @returns whether another try, with a new token or at the next member, may fare better than the one that ended so. */
+  #turnFrom(member: number, error: unknown): boolean {
+    if (isAboutToken(error) && this.#token !== undefined) this.forgetToken();
+    else if (MOVE_ON.has(codeOf(error))) this.#moveOn(member);
+    else return false;
+    return true;
   }
 
   #moveOn(from: number): void {

@@ -50,10 +50,12 @@ interface Renewal {
   reject(error: EngineUnavailableError): void;
 }
 
+type Stream = ClientDuplexStream<number, { id: number; ttlSeconds: number }>;
+
 /** Keeps leases alive over one stream, which answers in the order of its requests. */
 export class Renewals {
   readonly #connection: EtcdConnection;
-  #stream: Promise<ClientDuplexStream<number, { id: number; ttlSeconds: number }>> | undefined;
+  #stream: Promise<Stream> | undefined;
   #waiting: Renewal[] = [];
 
   constructor(connection: EtcdConnection) {
@@ -63,6 +65,15 @@ export class Renewals {
   /** @returns whether the lease was there and has its whole TTL again. @throws EngineUnavailableError */
   async renew(id: number): Promise<boolean> {
     const stream = await this.#open();
+    try {
+      return await this.#renewOver(stream, id);
+    } catch {
+      // The member is gone, or its connection; the next may do it, and to do it twice changes nothing.
+      return this.#renewOver(await this.#open(), id);
+    }
+  }
+
+  async #renewOver(stream: Stream, id: number): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     const timer = this.#connection.clock.setTimer(
       ANSWER_LIMIT_MS,
@@ -83,19 +94,23 @@ export class Renewals {
     this.#stream = undefined;
   }
 
-  #open(): Promise<ClientDuplexStream<number, { id: number; ttlSeconds: number }>> {
+  #open(): Promise<Stream> {
     this.#stream ??= this.#openAnew();
     return this.#stream;
   }
 
-  async #openAnew(): Promise<ClientDuplexStream<number, { id: number; ttlSeconds: number }>> {
+  async #openAnew(): Promise<Stream> {
     try {
       const stream = await this.#connection.stream(keepAliveMethod);
       stream.on('data', ({ ttlSeconds }: { ttlSeconds: number }) =>
         this.#waiting.shift()?.resolve(ttlSeconds > 0),
       );
       const opened = this.#stream;
+      let ended = false;
       const end = (error?: Error) => {
+        // Told twice, as an error and as an end; by the second time others wait for the next stream.
+        if (ended) return;
+        ended = true;
         if (this.#stream === opened) {
           this.#stream = undefined;
           this.#connection.moveOn();
