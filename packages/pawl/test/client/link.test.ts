@@ -101,6 +101,26 @@ describe('a client of a server', () => {
     },
   );
 
+  it('S5: that is no longer let in says of what it had sent that it may have happened, and of the rest that it did not', async () => {
+    const servers = new Servers('a');
+    await servers.greet();
+    const failure = (name: string) =>
+      servers.service
+        .release({ session: 's', request: name }, [{ name, token: 1n }], false)
+        .catch((error: unknown) => error);
+    const sent = failure('sent');
+    await servers.time.advance(1);
+    servers.end.far.cut();
+    await servers.time.advance(1);
+    const unsent = failure('unsent');
+    for (let i = 0; i < 40 && servers.ends.length < 2; i += 1) await servers.time.advance(100);
+    servers.end.far.close(4401, 'the token has expired');
+    await servers.time.advance(1);
+    const code = 'PAWL_UNAUTHENTICATED';
+    expect(await sent).toMatchObject({ code, outcome: 'indefinite', name: 'UnauthenticatedError' });
+    expect(await unsent).toMatchObject({ code, outcome: 'definite' });
+  });
+
   it.each([['{"not":"a list"}'], ['[{"event":"hello"}]'], ['no JSON']])(
     'leaves a server that sends %s for the next, where it asks again',
     async (frame) => {

@@ -108,7 +108,7 @@ export class Link {
         this.#lastFailure = error;
         if (error instanceof UnauthenticatedError || error instanceof ForbiddenError) {
           this.#greeting.reject(error);
-          this.#requests.failAll(() => error);
+          this.#requests.failAll(error);
           return;
         }
       }
@@ -190,7 +190,7 @@ export class Link {
     if (this.#current?.transport !== transport) return;
     this.#current = undefined;
     this.#requests.disconnected();
-    if (closing.code === CLOSE_CODES.unauthenticated) this.#requests.failAll(() => reasonOf(closing));
+    if (closing.code === CLOSE_CODES.unauthenticated) this.#requests.failAll(reasonOf(closing));
     else this.#connect();
   }
 

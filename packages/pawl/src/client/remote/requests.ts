@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../clock.ts';
 import { ClosedError, EngineUnavailableError, type PawlError } from '../../errors.ts';
 import type { Call, Method } from '../../protocol/calls.ts';
-import { readError } from '../../protocol/errors.ts';
+import { readError, writeError } from '../../protocol/errors.ts';
 import { type ResultOf, readResult } from '../../protocol/results.ts';
 import { writeCall } from '../../protocol/write-call.ts';
 
@@ -115,17 +115,20 @@ export class Requests {
     return this.#inFlight > 0;
   }
 
-  failAll(errorFor: (wasSent: boolean) => PawlError): void {
+  /** Fails all with `error`; what was sent, be it on an earlier connection, may have happened all the same. */
+  failAll(error: PawlError): void {
     for (const pending of [...this.#pending.values()]) {
       this.#remove(pending);
       if (pending.inFlight) this.#options.onDoubt(pending.call);
-      pending.reject(errorFor(pending.sendings > 0));
+      pending.reject(
+        pending.sendings > 0 ? readError({ ...writeError(error), outcome: 'indefinite' }) : error,
+      );
     }
     this.#unsent = [];
   }
 
   close(): void {
-    this.failAll(() => new ClosedError('This Pawl client'));
+    this.failAll(new ClosedError('This Pawl client'));
     this.#post = undefined;
   }
 
