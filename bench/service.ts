@@ -1,6 +1,6 @@
 /**
- * The service, as `pawl serve` on its embedded store in a process of its own, against Redis used the usual way: cycles from one client
- * process, hand-over with 2, 16 and 1,000 contenders, and what becomes of it with 10,000 sessions, 100,000 locks and 10,000 waiters on one
+ * The service, as `pawl serve` on its embedded store in a process of its own, against Redis used the usual way, and against what remains of
+ * it without any lock: cycles from one client process, hand-over with 2, 16 and 1,000 contenders, and what becomes of it with 10,000 sessions, 100,000 locks and 10,000 waiters on one
  * of them, also when it is killed and started again. Run nothing beside it.
  *
  *   node bench/service.ts [--seconds N] [--only speed|scale]
@@ -13,6 +13,7 @@ import { connect } from '../packages/pawl/src/client/remote/connect.ts';
 import { setNxPx } from '../packages/pawl/src/lab/torture/peers/set-nx-px.ts';
 import { haveRedis, RedisServer } from '../packages/pawl/test/engines/redis-server.ts';
 import { ServerProcess } from '../packages/pawl/test/faults/server-process.ts';
+import { bareService } from './bare-service.ts';
 import { type Contestant, TTL_MS } from './contestant.ts';
 import { type Cycles, measureCycles, measureHandOver } from './measure.ts';
 import { peer } from './peer.ts';
@@ -58,6 +59,8 @@ function service(): Contestant {
 async function measureSpeed(): Promise<void> {
   const own = await cyclesOf(service());
   await handOvers(service());
+  const bare = await cyclesOf(bareService(folder));
+  printRatios('service', own, 'bare', bare, {});
   if (!haveRedis()) return console.log('skipped: no Redis to compare with');
   for (const [name, flushed] of [
     ['set-nx-px', false],
@@ -68,17 +71,27 @@ async function measureSpeed(): Promise<void> {
     try {
       const redisRow = peer(name, 'retries', [redis.port], setNxPx);
       const theirs = await cyclesOf(redisRow);
-      for (const atOnce of AT_ONCE) {
-        const ratio = (own.get(atOnce)?.perSecond ?? 0) / (theirs.get(atOnce)?.perSecond ?? 1);
-        const goal = (GOALS[name] as Partial<Record<number, number>>)[atOnce];
-        const verdict =
-          goal === undefined ? '' : `   goal >= ${goal}: ${ratio >= goal ? 'reached' : 'missed'}`;
-        console.log(`service / ${name}, ${atOnce} at once: ${ratio.toFixed(2)}${verdict}`);
-      }
+      printRatios('service', own, name, theirs, GOALS[name]);
+      printRatios('bare', bare, name, theirs, {});
       await handOvers(redisRow);
     } finally {
       await redis.stop();
     }
+  }
+}
+
+function printRatios(
+  ours: string,
+  own: ReadonlyMap<number, Cycles>,
+  name: string,
+  theirs: ReadonlyMap<number, Cycles>,
+  goals: Partial<Record<number, number>>,
+): void {
+  for (const atOnce of AT_ONCE) {
+    const ratio = (own.get(atOnce)?.perSecond ?? 0) / (theirs.get(atOnce)?.perSecond ?? 1);
+    const goal = goals[atOnce];
+    const verdict = goal === undefined ? '' : `   goal >= ${goal}: ${ratio >= goal ? 'reached' : 'missed'}`;
+    console.log(`${ours} / ${name}, ${atOnce} at once: ${ratio.toFixed(2)}${verdict}`);
   }
 }
 

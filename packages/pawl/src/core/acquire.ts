@@ -90,7 +90,8 @@ function requested(command: AcquireCommand, tickets: ReadonlyMap<string, number>
 /** The same acquire once more (S5): the same grant, the same place in the queue, or the claim of a waiter. */
 function repeat(draft: Draft, command: AcquireCommand, known: RequestRecord): AcquireOutcome {
   if (known.state === 'done') return { kind: 'finished', how: known.how ?? 'released' };
-  if (!asksTheSame(command, known)) return { kind: 'mismatch' };
+  if (!asksTheSame(command, known))
+    return isBrokenPartOf(command, known) ? { kind: 'finished', how: 'broken' } : { kind: 'mismatch' };
   if (known.state === 'held') {
     const holders = known.locks.map(({ name }) => ({ name, holder: holderOf(draft.lock(name), command) }));
     const grants: Grant[] = [];
@@ -157,4 +158,9 @@ function asksTheSame(command: AcquireCommand, known: RequestRecord): boolean {
       return before?.name === ask.name && before.mode === ask.mode && before.permits === ask.permits;
     })
   );
+}
+
+/** Whether the request once was for these locks, of which some were broken. */
+function isBrokenPartOf(command: AcquireCommand, { locks, breaks }: RequestRecord): boolean {
+  return breaks !== undefined && locks.every(({ name }) => command.locks.some((ask) => ask.name === name));
 }

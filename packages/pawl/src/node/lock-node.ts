@@ -77,6 +77,7 @@ export class LockNode implements LockService {
       pollMs,
       onClaim: (waiter) => this.#claim(waiter),
       onGranted: (to, grants) => this.#granted(to, grants, 0n),
+      onBroken: (waiter) => this.#brokenUnheard(waiter),
     });
     this.#stops = [
       engine.subscribe(this.#inbox, (message, version) => this.#onNews(message, version)),
@@ -234,11 +235,19 @@ export class LockNode implements LockService {
     this.#committer.submit(waiter).then(
       ({ outcome, version }) => {
         if (outcome.kind === 'granted') this.#granted(waiter, outcome.grants, version);
+        else if (outcome.kind === 'finished' && outcome.how === 'broken') this.#brokenUnheard(waiter);
       },
       () => {
         // The waiter stays in the waiting room, and the next poll tries again.
       },
     );
+  }
+
+  #brokenUnheard(waiter: AcquireCommand): void {
+    this.#waitingRoom.remove(waiter);
+    const { session, request, locks } = waiter;
+    const name = locks[0]?.name ?? '';
+    this.#listeners.get(session)?.({ kind: 'broken', request, name, reason: 'broken' });
   }
 
   #withTokens(grants: readonly Grant[], version: Version): GrantedLock[] {

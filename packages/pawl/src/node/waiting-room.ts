@@ -8,9 +8,13 @@ import {
   type RequestId,
 } from '../core/commands.ts';
 import { lockKey, waitPrefix } from '../core/names.ts';
-import { decodeLock, decodeWaiter } from '../core/records.ts';
+import { decodeLock, decodeRequest, decodeWaiter } from '../core/records.ts';
 import type { Engine } from '../engines/engine.ts';
+import { StoreCorruptError } from '../errors.ts';
 import { inHalves } from './halving.ts';
+
+/** So many waiters are asked after by their own records in each look, in turn. */
+const ASKED_AFTER = 16;
 
 export interface WaitingRoomOptions {
   readonly engine: Engine;
@@ -20,6 +24,8 @@ export interface WaitingRoomOptions {
   /** Called with the waiter that may have been let in, or may let itself in: acquire once more. */
   readonly onClaim: (waiter: AcquireCommand) => void;
   readonly onGranted: (to: RequestId, grants: readonly Grant[]) => void;
+  /** Called with a waiter that was let in, and whose grant was broken, all unheard. */
+  readonly onBroken: (waiter: AcquireCommand) => void;
 }
 
 /**
@@ -90,6 +96,7 @@ export class WaitingRoom {
         if (waiter !== undefined) due.set(keyOf(id), waiter);
       }
       for (const waiter of due.values()) this.#options.onClaim(waiter);
+      await this.#askAfterSome();
     } catch {
       // An engine that cannot be reached is reported by the renewals; the poll just comes again.
     }
@@ -104,10 +111,35 @@ export class WaitingRoom {
     return names.flatMap((name, i) => {
       const entry = entries.get(lockKey(name));
       const first = ranges[i]?.[0];
-      return [
-        ...(entry === undefined ? [] : decodeLock(entry.key, entry.value, entry.version).holders),
-        ...(first === undefined ? [] : [decodeWaiter(first.key, first.value)]),
-      ];
+      const lock = entry && readable(() => decodeLock(entry.key, entry.value, entry.version));
+      const waiter = first && readable(() => decodeWaiter(first.key, first.value));
+      return [...(lock?.holders ?? []), ...(waiter === undefined ? [] : [waiter])];
     });
+  }
+
+  /** Whoever neither holds nor waits is found by its own record only. */
+  async #askAfterSome(): Promise<void> {
+    const some = [...this.#waiters].slice(0, ASKED_AFTER);
+    const { entries } = await this.#options.engine.read({ keys: some.map(([key]) => key), ranges: [] });
+    for (const [key] of some) {
+      const waiter = this.#waiters.get(key);
+      if (waiter === undefined) continue;
+      const entry = entries.get(key);
+      const record = entry && readable(() => decodeRequest(key, entry.value));
+      // Whoever waits on is asked after again once all others were.
+      this.#waiters.delete(key);
+      if (record?.state !== 'done') this.#waiters.set(key, waiter);
+      else if (record.how === 'broken') this.#options.onBroken(waiter);
+    }
+  }
+}
+
+/** What one cannot read keeps nobody waiting who does not need it; whoever does is told by the command that does. */
+function readable<T>(decode: () => T): T | undefined {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof StoreCorruptError) return undefined;
+    throw error;
   }
 }

@@ -59,6 +59,15 @@ describe('an acquire, once more', () => {
     expect(world.lock('x')).toBeUndefined();
   });
 
+  it('S5: after one of its locks was broken it is no grant of the rest, but over; for others it is no repetition', () => {
+    const world = worldWith('a');
+    world.run(acquire('a', 'r1', ['x', 'y']));
+    world.run(breakOf(world, 'x', 'a', 'r1'));
+    expect(world.run(acquire('a', 'r1', ['x', 'y']))).toEqual({ kind: 'finished', how: 'broken' });
+    for (const asked of [['x'], ['x', 'z']] as const)
+      expect(world.run(acquire('a', 'r1', asked))).toEqual({ kind: 'mismatch' });
+  });
+
   it('S5: of a session whose end another node knew and broke its lock, it does not hold', () => {
     const world = worldWith('a');
     world.run(acquire('a', 'r1', ['x', 'y']));
