@@ -20,6 +20,7 @@ export function ratiosOf(results: readonly Result[]): Ratio[] {
   };
   return [
     ...AT_ONCE.flatMap((atOnce) => cycles('etcd', 'etcd3', atOnce, atOnce === 64 ? 20 : undefined)),
+    ...['etcd-bare', 'etcd-bare-lock'].flatMap((bare) => cycles(bare, 'etcd3', 64)),
     ...([64, 512] as const).flatMap((atOnce) => cycles('sqlite', 'set-nx-px', atOnce)),
     ...AT_ONCE.flatMap((atOnce) => cycles('sqlite', 'set-nx-px-flushed', atOnce)),
     ...handOvers(results),

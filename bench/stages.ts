@@ -18,6 +18,7 @@ import { PostgresServer, postgresPrograms } from '../packages/pawl/test/engines/
 import { haveRedis, RedisServer } from '../packages/pawl/test/engines/redis-server.ts';
 import { haveZooKeeper, ZooKeeperServer } from '../packages/pawl/test/engines/zookeeper-server.ts';
 import { advisoryLocks } from './advisory-locks.ts';
+import { bareEtcd } from './bare-etcd.ts';
 import type { Contestant, Stage } from './contestant.ts';
 import { onEngine } from './pawl-client.ts';
 import { pawlRedlock } from './pawl-redlock.ts';
@@ -126,7 +127,7 @@ const fiveRedis: Stage = {
 
 const etcd: Stage = {
   server: 'etcd',
-  names: ['etcd', 'etcd3'],
+  names: ['etcd', 'etcd-bare', 'etcd-bare-lock', 'etcd3'],
   available: haveEtcd,
   start: async (onStop) => {
     const server = new EtcdServer();
@@ -135,6 +136,8 @@ const etcd: Stage = {
     const { endpoints } = server;
     return [
       onEngine('etcd', async () => ({ engine: await etcdEngine({ endpoints }) })),
+      bareEtcd('etcd-bare', endpoints, 2),
+      bareEtcd('etcd-bare-lock', endpoints, 1),
       peer('etcd3', `rejects; the bench retries every ${RETRY_MS} ms`, [server.port(0)], etcd3Lock),
     ];
   },
