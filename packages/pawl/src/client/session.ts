@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../clock.ts';
 import { type PawlError, RequestFinishedError, SessionEndedError } from '../errors.ts';
 import type { LockService, SessionEvent } from '../node/service.ts';
+import { TransientMap } from '../transient-map.ts';
 import { elapsedMs, type Moment, now } from './deadline.ts';
 import type { Announcer } from './events.ts';
 import type { Hold } from './hold.ts';
@@ -35,8 +36,8 @@ export class ClientSession {
   readonly id: string;
   readonly ttlMs: number;
   readonly #context: SessionContext;
-  readonly #holds = new Set<Hold>();
-  readonly #applicants = new Map<string, Applicant>();
+  readonly #holds = new TransientMap<Hold, Hold>();
+  readonly #applicants = new TransientMap<string, Applicant>();
   readonly #freshWaits = new Set<() => void>();
   readonly #unlisten: () => void;
   /** When the last renewal that succeeded was sent. */
@@ -92,7 +93,7 @@ export class ClientSession {
   }
 
   addHold(hold: Hold): void {
-    this.#holds.add(hold);
+    this.#holds.set(hold, hold);
   }
 
   removeHold(hold: Hold): void {
@@ -100,7 +101,7 @@ export class ClientSession {
   }
 
   get holds(): readonly Hold[] {
-    return [...this.#holds];
+    return [...this.#holds.values()];
   }
 
   /** Resolves once the session is fresh: at once, or after the next renewal. @throws what ended it */
@@ -126,7 +127,7 @@ export class ClientSession {
     if (this.#ended !== undefined) return;
     this.#ended = new SessionEndedError(reason);
     this.#stop();
-    for (const hold of this.#holds) this.#lose(hold, `its session ended, since ${reason}`, cause);
+    for (const hold of this.#holds.values()) this.#lose(hold, `its session ended, since ${reason}`, cause);
     this.#holds.clear();
     for (const applicant of [...this.#applicants.values()]) applicant.turnedAway(this.#ended);
     this.#applicants.clear();
@@ -191,7 +192,7 @@ export class ClientSession {
   }
 
   #safeStop(sinceMs: number): void {
-    for (const hold of this.#holds) {
+    for (const hold of this.#holds.values()) {
       const error = hold.endangered(sinceMs, this.#lastFailure);
       if (error === undefined) continue;
       for (const { name, token } of hold.grants)
@@ -206,7 +207,7 @@ export class ClientSession {
     this.#triedAt = sentAt;
     this.#underWay += 1;
     try {
-      const asked = [...this.#holds].filter((hold) => !hold.isLeaving);
+      const asked = [...this.#holds.values()].filter((hold) => !hold.isLeaving);
       const holds = asked.flatMap((hold) =>
         hold.grants.map(({ name }) => ({ request: hold.requestId, name })),
       );
@@ -240,7 +241,7 @@ export class ClientSession {
   }
 
   #loseByRequest(requestId: string, reason: string): void {
-    for (const hold of [...this.#holds]) {
+    for (const hold of [...this.#holds.values()]) {
       // One that is on its way back hears from its release what became of it.
       if (hold.requestId !== requestId || hold.isLeaving) continue;
       this.#holds.delete(hold);

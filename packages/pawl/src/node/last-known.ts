@@ -1,4 +1,5 @@
 import type { Known, Loaded, LoadedLock, LoadedRequest } from '../core/draft.ts';
+import { TransientMap } from '../transient-map.ts';
 import type { Pending } from './grouping.ts';
 
 /** So many locks, and as many requests, are remembered; what drops out is read again. */
@@ -15,9 +16,9 @@ const NEW: LoadedRequest = { version: null, record: null };
  * state. An outcome that writes nothing must not rest on it.
  */
 export class LastKnown {
-  readonly #locks = new Map<string, LoadedLock>();
-  readonly #requests = new Map<string, LoadedRequest>();
-  readonly #doubts = new Map<string, number>();
+  readonly #locks = new TransientMap<string, LoadedLock>();
+  readonly #requests = new TransientMap<string, LoadedRequest>();
+  readonly #doubts = new TransientMap<string, number>();
   readonly #headWindow: number;
 
   /** @param headWindow so many first waiters of a queue are kept. */
@@ -81,7 +82,7 @@ export class LastKnown {
 }
 
 /** Sets or, with `undefined`, removes; the oldest go where there are too many. */
-function remember<T>(map: Map<string, T>, key: string, value: T | undefined): void {
+function remember<T>(map: TransientMap<string, T>, key: string, value: T | undefined): void {
   map.delete(key);
   if (value === undefined) return;
   map.set(key, value);

@@ -11,6 +11,7 @@ import { lockKey, waitPrefix } from '../core/names.ts';
 import { decodeLock, decodeRequest, decodeWaiter } from '../core/records.ts';
 import type { Engine } from '../engines/engine.ts';
 import { StoreCorruptError } from '../errors.ts';
+import { TransientMap } from '../transient-map.ts';
 import { inHalves } from './halving.ts';
 
 /** So many waiters are asked after by their own records in each look, in turn. */
@@ -34,7 +35,7 @@ export interface WaitingRoomOptions {
  */
 export class WaitingRoom {
   readonly #options: WaitingRoomOptions;
-  readonly #waiters = new Map<string, AcquireCommand>();
+  readonly #waiters = new TransientMap<string, AcquireCommand>();
   #timer: Timer | undefined;
 
   constructor(options: WaitingRoomOptions) {

@@ -8,6 +8,7 @@ import { readCall } from '../protocol/read-call.ts';
 import { readFrame } from '../protocol/read-frame.ts';
 import { type ResultOf, writeEvent, writeReply } from '../protocol/results.ts';
 import { CLOSE_CODES, type Transport } from '../protocol/transport.ts';
+import { TransientMap } from '../transient-map.ts';
 import { FairShare } from './fair-share.ts';
 import type { Counter } from './metrics/metric.ts';
 import { OpenedSessions } from './opened-sessions.ts';
@@ -32,7 +33,7 @@ export class Connection {
   readonly #outbox: Outbox;
   readonly #onClosed: (connection: Connection) => void;
   /** Numbers of requests without an answer. */
-  readonly #inFlight = new Set<number>();
+  readonly #inFlight = new TransientMap<number, true>();
   readonly #subscriptions = new Map<string, () => void>();
   readonly #strangers: Strangers;
   readonly #share: FairShare<Readonly<Record<string, unknown>>>;
@@ -165,7 +166,7 @@ export class Connection {
   }
 
   #serve(id: number, call: Call, principal: Principal): void {
-    this.#inFlight.add(id);
+    this.#inFlight.set(id, true);
     try {
       this.#strangers.admit(call, (isFirst) => this.#answer(id, call, principal, isFirst));
     } catch (error) {

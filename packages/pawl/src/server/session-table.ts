@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../clock.ts';
 import type { RequestId } from '../core/commands.ts';
 import type { LockService, SessionEvent } from '../node/service.ts';
+import { TransientMap } from '../transient-map.ts';
 import { checkLimit, type Limits } from './limits.ts';
 
 /** An entry that nobody used for so long is dropped, in ms: its session went on elsewhere, or its end went unheard. */
@@ -8,7 +9,7 @@ const STALE_MS = 600_000;
 
 interface Entry {
   /** Requests that hold or wait, each with the number of its locks. */
-  readonly requests: Map<string, number>;
+  readonly requests: TransientMap<string, number>;
   readonly subscribers: Set<(event: SessionEvent) => void>;
   /** It was alive when it was last used. */
   proven: boolean;
@@ -147,7 +148,7 @@ export class SessionTable {
     }
     this.checkRoom();
     const entry: Entry = {
-      requests: new Map(),
+      requests: new TransientMap(),
       subscribers: new Set(),
       proven: false,
       locks: 0,

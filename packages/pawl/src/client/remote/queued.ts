@@ -1,5 +1,6 @@
 import type { RequestId } from '../../core/commands.ts';
 import type { CallOf } from '../../protocol/calls.ts';
+import { TransientMap } from '../../transient-map.ts';
 
 interface Entry {
   readonly call: CallOf<'acquire'>;
@@ -9,11 +10,11 @@ interface Entry {
 
 /** The acquires that were asked for and are not decided: what to ask for again on a new connection. */
 export class Queued {
-  readonly #bySession = new Map<string, Map<string, Entry>>();
+  readonly #bySession = new Map<string, TransientMap<string, Entry>>();
 
   asked(call: CallOf<'acquire'>): void {
     const { session, request } = call.id;
-    const entries = this.#bySession.get(session) ?? new Map<string, Entry>();
+    const entries = this.#bySession.get(session) ?? new TransientMap<string, Entry>();
     this.#bySession.set(session, entries.set(request, { call, waits: false }));
   }
 

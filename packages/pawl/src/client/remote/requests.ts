@@ -4,6 +4,7 @@ import type { Call, Method } from '../../protocol/calls.ts';
 import { readError, writeError } from '../../protocol/errors.ts';
 import { type ResultOf, readResult } from '../../protocol/results.ts';
 import { writeCall } from '../../protocol/write-call.ts';
+import { TransientMap } from '../../transient-map.ts';
 
 /** So long a request may take, over however many connections, in ms. */
 const REQUEST_LIMIT_MS = 5000;
@@ -37,7 +38,7 @@ export interface RequestsOptions {
 /** The requests without an answer: sends them in their order, and again on the next connection. */
 export class Requests {
   readonly #options: RequestsOptions;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new TransientMap<number, Pending>();
   #unsent: Pending[] = [];
   #inFlight = 0;
   #nextNumber = 1;

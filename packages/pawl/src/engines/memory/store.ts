@@ -1,3 +1,4 @@
+import { TransientMap } from '../../transient-map.ts';
 import type { CommitResult, ConditionalWrite, Entry, ReadQuery, ReadResult, Version } from '../engine.ts';
 
 /** One session as the store knows it. */
@@ -13,7 +14,7 @@ type Listener<T extends unknown[]> = (...args: T) => void;
  * engines in one process may work on one store, as processes work on one database.
  */
 export class MemoryStore {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new TransientMap<string, Entry>();
   /** The keys in order, for ranges. */
   readonly #keys: string[] = [];
   readonly #sessions = new Map<string, StoredSession>();

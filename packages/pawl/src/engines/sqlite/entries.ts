@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { TransientMap } from '../../transient-map.ts';
 import type { Entry, ReadQuery, ReadResult, Version } from '../engine.ts';
 import { toBytes, toText } from './bytes.ts';
 
@@ -19,7 +20,7 @@ export class Entries {
   readonly #put: StatementSync;
   readonly #delete: StatementSync;
   /** The versions of keys that were last asked for or written; `null` for those that are absent. */
-  readonly #known = new Map<string, Version | null>();
+  readonly #known = new TransientMap<string, Version | null>();
 
   constructor(db: DatabaseSync) {
     this.#get = db.prepare(`SELECT value, version FROM entry WHERE key = ${BYTES}`);

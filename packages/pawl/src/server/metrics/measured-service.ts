@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import type { AskedLock, RequestId } from '../../core/commands.ts';
 import type { AcquireAnswer, AcquireOptions, LockService, SessionEvent } from '../../node/service.ts';
+import { TransientMap } from '../../transient-map.ts';
 import type { ServerMetrics } from './server-metrics.ts';
 
 /** A grant that comes later than this after a release was not handed over by it, in ms. */
@@ -14,8 +15,8 @@ export class MeasuredService implements LockService {
   readonly #clock: Clock;
   readonly #metrics: ServerMetrics;
   /** When each acquire that may wait was asked for. */
-  readonly #asked = new Map<string, Map<string, number>>();
-  readonly #releasedAtMs = new Map<string, number>();
+  readonly #asked = new Map<string, TransientMap<string, number>>();
+  readonly #releasedAtMs = new TransientMap<string, number>();
   #depth = 0;
 
   readonly guarantees;
@@ -131,7 +132,7 @@ export class MeasuredService implements LockService {
   }
 
   #note({ session, request }: RequestId, nowMs: number): void {
-    const requests = this.#asked.get(session) ?? new Map<string, number>();
+    const requests = this.#asked.get(session) ?? new TransientMap<string, number>();
     if (requests.has(request)) return;
     this.#asked.set(session, requests.set(request, nowMs));
     this.#depth += 1;
