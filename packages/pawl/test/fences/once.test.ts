@@ -175,15 +175,18 @@ describe.each(stores)('once, with its records %s', (_where, available, make) => 
 
   it('where a slow run was taken for crashed, all get what the first to finish recorded', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    const { promise: underWay, resolve: begun } = Promise.withResolvers<void>();
     const slow = once(
       store,
       'a',
       async () => {
+        begun();
         await goOn;
         return 'slow';
       },
       { onCrash: 'repeat', runMs: 1 },
     );
+    await underWay;
     await sleep(20);
     expect(await once<string>(store, 'a', () => 'fast', REPEAT)).toBe('fast');
     resolve();

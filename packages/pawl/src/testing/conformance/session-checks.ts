@@ -170,11 +170,16 @@ export const sessionChecks: readonly Check[] = [
     '1,000 sessions are kept alive together and end together',
     async ({ open, ttlMs, subject }) => {
       const engine = await open();
-      const ids = Array.from({ length: 1000 }, newId);
-      // As long as it takes to open them all on a loaded machine.
-      const longMs = ttlMs * 4;
-      await Promise.all(ids.map((id) => engine.openSession(id, longMs)));
-      equal((await engine.keepAlive(ids)).size, 1000);
+      const openAll = async (longMs: number) => {
+        const ids = Array.from({ length: 1000 }, newId);
+        await Promise.all(ids.map((id) => engine.openSession(id, longMs)));
+        return { ids, longMs, alive: (await engine.keepAlive(ids)).size };
+      };
+      let opened = await openAll(ttlMs * 4);
+      // On a loaded machine the first may be over before the last is open.
+      while (opened.alive < 1000 && opened.longMs < ttlMs * 32) opened = await openAll(opened.longMs * 2);
+      const { ids, longMs, alive } = opened;
+      equal(alive, 1000);
       await subject.passTime(longMs + engine.guarantees.sweepMs + ttlMs);
       equal((await engine.keepAlive(ids)).size, 0);
     },
