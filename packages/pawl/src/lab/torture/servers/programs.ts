@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
@@ -19,14 +20,24 @@ export function versionedFolders(base: string): string[] {
   return versions.map((version) => join(base, version, 'bin'));
 }
 
-/** A port of this machine that nobody listens on. */
+/**
+ * A port of this machine that nobody listens on. Not one of those that systems give to whoever connects somewhere (from 32768 on, or higher): it
+ * could be taken before the server is there, or while it is down.
+ */
 export async function freePort(): Promise<number> {
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    const port = randomInt(10_000, 32_768);
+    if (await isFree(port)) return port;
+  }
+  throw new Error('There is no free port from 10000 to 32767.');
+}
+
+function isFree(port: number): Promise<boolean> {
   const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (typeof address !== 'object' || address === null) throw new Error('There is no free port.');
-  return address.port;
+  return new Promise((resolve) => {
+    probe.once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+  });
 }
 
 /** Ends a process, and resolves once it is gone; also where it has gone by itself. */
