@@ -172,7 +172,9 @@ export const sessionChecks: readonly Check[] = [
       const engine = await open();
       const openAll = async (longMs: number) => {
         const ids = Array.from({ length: 1000 }, newId);
-        await Promise.all(ids.map((id) => engine.openSession(id, longMs)));
+        // A store takes only so many at once within its limit of time.
+        for (let i = 0; i < 1000; i += 100)
+          await Promise.all(ids.slice(i, i + 100).map((id) => engine.openSession(id, longMs)));
         return { ids, longMs, alive: (await engine.keepAlive(ids)).size };
       };
       let opened = await openAll(ttlMs * 4);
