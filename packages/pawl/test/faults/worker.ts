@@ -110,7 +110,7 @@ async function work(client: string): Promise<void> {
         fenced({ kind: 'raise', resource: lock, token, client }, () => fence.raise(lock, lease));
         const before = Number(read.get(lock)?.value);
         for (let step = 0; step < 3; step += 1) {
-          await sleep(randomInt(12));
+          await sleep(randomInt(40));
           // Half of them do not look and write as zombies do: the fence has to refuse those that come too late.
           if (randomInt(2) === 0) look();
         }
