@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { type Answering, whenAnswered } from './answered.ts';
 import { Gate } from './gate.ts';
 import { FENCING_TOKEN } from './header.ts';
-import { whenEnded } from './node.ts';
 import type { HttpFenceOptions } from './options.ts';
 import { PROBLEM_TYPE } from './problem.ts';
 
@@ -12,10 +12,10 @@ export interface FastifyLikeRequest {
 
 /** What the fence calls on Fastify's reply. */
 export interface FastifyLikeReply {
-  readonly raw: Pick<ServerResponse, 'end' | 'writableEnded'>;
+  readonly raw: Answering & Pick<ServerResponse, 'writableEnded'>;
   code(status: number): unknown;
   header(name: string, value: string): unknown;
-  send(body: string): unknown;
+  send(body?: unknown): unknown;
 }
 
 /**
@@ -33,12 +33,25 @@ export function fastifyFence<R extends FastifyLikeRequest>(
     if (entry.problem === undefined) {
       // Where somebody answered while it waited for its turn, Fastify calls no handler.
       if (reply.raw.writableEnded) entry.done();
-      else if (gate.serialized) whenEnded(reply.raw, entry.done);
+      else if (gate.serialized) whenSent(reply, entry.done);
       return undefined;
     }
     reply.code(entry.problem.status);
     reply.header('Content-Type', PROBLEM_TYPE);
     reply.send(JSON.stringify(entry.problem));
     return reply;
+  };
+}
+
+/** A stream that is sent is read, or closed, by Fastify: whoever sends it is done. */
+function whenSent(reply: FastifyLikeReply, done: () => void): void {
+  const handedOver = whenAnswered(reply.raw, done);
+  const { send } = reply;
+  reply.send = (...args) => {
+    try {
+      return send.apply(reply, args);
+    } finally {
+      handedOver();
+    }
   };
 }

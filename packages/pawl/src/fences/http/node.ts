@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { whenAnswered } from './answered.ts';
 import { Gate } from './gate.ts';
 import { FENCING_TOKEN } from './header.ts';
 import type { HttpFenceOptions } from './options.ts';
@@ -8,7 +9,7 @@ import { PROBLEM_TYPE, type Problem, problemOf } from './problem.ts';
  * Fences a handler of `node:http`. Where the store of the fence is in trouble, the answer is 503. Where the handler itself checks the token and
  * throws what its fence threw, the client gets the same problem as from this one.
  *
- * @param handler where it returns a promise, its turn (`serialized`) lasts until that settles; otherwise until it ends the response.
+ * @param handler where it returns a promise, its turn (`serialized`) lasts until that settles; otherwise until it has answered.
  * @throws FenceUsageError
  */
 export function nodeFence(
@@ -20,17 +21,17 @@ export function nodeFence(
     const entry = await gate.enter(request, headerOf(request)).catch(() => undefined);
     if (entry === undefined) return send(response, UNAVAILABLE);
     if (entry.problem !== undefined) return send(response, entry.problem);
-    let ended = response.writableEnded;
-    let lastsUntilEnd = false;
-    whenEnded(response, () => {
-      ended = true;
-      if (lastsUntilEnd) entry.done();
+    let answered = response.writableEnded;
+    let lastsUntilAnswer = false;
+    whenAnswered(response, () => {
+      answered = true;
+      if (lastsUntilAnswer) entry.done();
     });
     try {
       const result = handler(request, response);
       if (isPromise(result)) await result;
-      else if (!ended) {
-        lastsUntilEnd = true;
+      else if (!answered) {
+        lastsUntilAnswer = true;
         return;
       }
       entry.done();
@@ -45,7 +46,7 @@ export function nodeFence(
 
 /**
  * Middleware for Express (and Connect): `app.put('/accounts/:id', expressFence({ … }), handler)`. With `serialized`, the turn of a
- * handler lasts until it ends its response, so it has to end it when its effects are done, not before.
+ * handler lasts until it has answered, so it has to answer when its effects are done, not before.
  *
  * @throws FenceUsageError
  */
@@ -59,25 +60,10 @@ export function expressFence<R extends IncomingMessage = IncomingMessage>(
       if (gate.serialized) {
         // Somebody answered while it waited for its turn, so nothing would end that.
         if (response.writableEnded) return entry.done();
-        whenEnded(response, entry.done);
+        whenAnswered(response, entry.done);
       }
       next();
     }, next);
-  };
-}
-
-/**
- * Calls `done` when the handler ends the response. Not when the connection closes: a client that goes away does not stop the
- * handler.
- */
-export function whenEnded(response: Pick<ServerResponse, 'end'>, done: () => void): void {
-  const end = response.end as (...args: unknown[]) => ServerResponse;
-  response.end = (...args: unknown[]) => {
-    try {
-      return end.apply(response, args);
-    } finally {
-      done();
-    }
   };
 }
 
