@@ -45,7 +45,7 @@ describe('the simulation', () => {
     for (const mutation of MUTATIONS) expect(mutated(mutation)).not.toContain(mutation.from);
   });
 
-  it.each(MUTATIONS.filter((_, i) => i % 6 === 0).map((mutation) => [mutation.defect, mutation] as const))(
+  it.each(MUTATIONS.filter((_, i) => i % 6 === 5).map((mutation) => [mutation.defect, mutation] as const))(
     'finds that %s',
     async (_, mutation) => {
       // Always the same runs: how many are needed does not hang on the machine.
