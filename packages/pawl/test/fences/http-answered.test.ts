@@ -1,5 +1,4 @@
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import Fastify, { type FastifyRequest } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -12,6 +11,7 @@ import {
   nodeFence,
   problemOf,
 } from '../../src/fences/http/index.ts';
+import { listen } from './http-servers.ts';
 
 /** What somebody does who answers in the handler's stead, such as a limit of time: with 503. */
 type Answers = (answer: () => void) => void;
@@ -20,15 +20,10 @@ type Start = (store: FenceStore, answers: Answers, handle: (end: () => void) => 
 let close = async () => {};
 afterEach(() => close());
 
-async function listen(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  close = () =>
-    new Promise((closed) => {
-      server.closeAllConnections();
-      server.close(() => closed());
-    });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+async function serve(listener: RequestListener): Promise<string> {
+  const running = await listen(createServer(listener));
+  close = running.close;
+  return running.url;
 }
 
 const resource = () => 'a';
@@ -41,7 +36,7 @@ const FRAMEWORKS: readonly [name: string, start: Start][] = [
       const fenced = nodeFence({ store, resource, serialized: true }, (_request, response) => {
         handle(() => response.writableEnded || response.end('done'));
       });
-      return listen((request, response) => {
+      return serve((request, response) => {
         answers(unavailable(response));
         void fenced(request, response);
       });
@@ -58,7 +53,7 @@ const FRAMEWORKS: readonly [name: string, start: Start][] = [
       app.put('/', expressFence({ store, resource, serialized: true }), (_request, response) => {
         handle(() => response.writableEnded || response.end('done'));
       });
-      return listen(app);
+      return serve(app);
     },
   ],
   [

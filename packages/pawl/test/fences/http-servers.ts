@@ -92,7 +92,8 @@ function honoApp(service: Service): Hono {
   return app;
 }
 
-function listen(server: Server): Promise<Running> {
+/** Listens on a free port; closing ends what connections there are. */
+export function listen(server: Server): Promise<Running> {
   return new Promise((resolve) => {
     server.listen(0, '127.0.0.1', () => {
       const { port } = server.address() as AddressInfo;

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import express from 'express';
 import Fastify, { type FastifyRequest } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
 import { expressFence, fastifyFence, memoryFence, nodeFence } from '../../src/fences/http/index.ts';
+import { listen } from './http-servers.ts';
 
 /** How a handler answers a client. */
 type Answer = (response: ServerResponse) => unknown;
@@ -16,15 +16,10 @@ type Client = (token: number, signal?: AbortSignal) => Promise<Response>;
 let close = async () => {};
 afterEach(() => close());
 
-async function listen(listener: RequestListener): Promise<Client> {
-  const server = createServer(listener);
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  close = () =>
-    new Promise((closed) => {
-      server.closeAllConnections();
-      server.close(() => closed());
-    });
-  return clientOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+async function serve(listener: RequestListener): Promise<Client> {
+  const running = await listen(createServer(listener));
+  close = running.close;
+  return clientOf(running.url);
 }
 
 function clientOf(url: string): Client {
@@ -50,7 +45,7 @@ const RAW: readonly [name: string, start: Start][] = [
       const fenced = nodeFence({ store: memoryFence(), resource, serialized }, (request, response) => {
         answerTo(tokenOf(request), answers, response);
       });
-      return listen((request, response) => void fenced(request, response));
+      return serve((request, response) => void fenced(request, response));
     },
   ],
   [
@@ -60,7 +55,7 @@ const RAW: readonly [name: string, start: Start][] = [
       app.put('/', expressFence({ store: memoryFence(), resource, serialized }), (request, response) => {
         answerTo(tokenOf(request), answers, response);
       });
-      return listen(app);
+      return serve(app);
     },
   ],
   [
@@ -176,7 +171,7 @@ describe.each(RAW)('the turn of a handler of %s that streams its answer', (_fram
 
 describe('the turn of a handler of Express', () => {
   const app = (fenced: express.RequestHandler, ...handlers: express.RequestHandler[]) =>
-    listen(
+    serve(
       express()
         .set('env', 'test')
         .put('/', fenced, ...handlers),

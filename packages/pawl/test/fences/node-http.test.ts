@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { StaleTokenError } from '../../src/fences/errors.ts';
 import { memoryFence, nodeFence } from '../../src/fences/http/index.ts';
+import { listen } from './http-servers.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
 
@@ -19,15 +19,9 @@ async function serve(handler: Handler): Promise<(token: string) => Promise<Respo
       response.end();
     });
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  close = () =>
-    new Promise((closed) => {
-      server.closeAllConnections();
-      server.close(() => closed());
-    });
-  const { port } = server.address() as AddressInfo;
-  return (token) =>
-    fetch(`http://127.0.0.1:${port}/`, { method: 'PUT', headers: { 'Fencing-Token': token } });
+  const running = await listen(server);
+  close = running.close;
+  return (token) => fetch(running.url, { method: 'PUT', headers: { 'Fencing-Token': token } });
 }
 
 /** Long enough for a request that is not held back to get in. */
